@@ -167,20 +167,26 @@ class ModelSettings(Settings):
                 f"hidden_size {self.hidden_size} is odd, but a bidirectional encoder halves it: take an even one"
             )
         if self.context != "attention":
-            for name in ("input_feeding", "attend_before_cell"):
-                if getattr(self, name):
-                    wrong.append(f"{name} needs context: attention, but context is {self.context}")
+            wrong.extend(
+                f"{name} needs context: attention, but context is {self.context}"
+                for name in ("input_feeding", "attend_before_cell")
+                if getattr(self, name)
+            )
             if attention != AttentionSettings():
                 wrong.append(f"attention settings have no effect when context is {self.context}: remove them")
         elif self.context_every_step:
-            wrong.append("context_every_step is for a fixed context; attention gives a fresh one each step anyway")
+            wrong.append(
+                "context_every_step is for a fixed context; attention gives a fresh one each step anyway"
+            )
         if self.pool != "mean" and self.context != "pooled":
             wrong.append(f"pool: {self.pool} needs context: pooled, but context is {self.context}")
         if self.input_feeding and self.attend_before_cell:
             wrong.append("input_feeding and attend_before_cell are two ways to do one thing: choose one")
         if self.bridge == "copy":
             if self.context == "pooled":
-                wrong.append("bridge: copy hands over the encoder's last state, but context: pooled replaces it")
+                wrong.append(
+                    "bridge: copy hands over the encoder's last state, but context: pooled replaces it"
+                )
             if self.encoder_layers != self.decoder_layers:
                 wrong.append(
                     f"bridge: copy needs as many encoder layers ({self.encoder_layers}) as decoder layers "
@@ -246,6 +252,8 @@ class TrainingSettings(Settings):
     """Precision of the matrix products; auto takes bfloat16 where the processor has units for it."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, mps."""
+    save_every: int = Field(default=0, ge=0)
+    """Updates between checkpoints; 0 is with each validation."""
     threads: int = Field(default=0, ge=0)
     """Threads of the processor, 0 for all cores."""
     seed: int = Field(default=1, ge=0)
@@ -393,7 +401,9 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 def _allowed_names(path: tuple[Any, ...]) -> list[str]:
     kind: Any = Config
     for part in path:
-        field = kind.model_fields.get(part) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        field = (
+            kind.model_fields.get(part) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        )
         if field is None:
             return []
         kind = field.annotation
@@ -414,7 +424,9 @@ def _explain(error: ValidationError, origin: str) -> ConfigError:
     return ConfigError(f"{origin}: " + "; ".join(lines))
 
 
-def make_config(settings: dict[str, Any] | None = None, *, preset: str = "default", origin: str = "settings") -> Config:
+def make_config(
+    settings: dict[str, Any] | None = None, *, preset: str = "default", origin: str = "settings"
+) -> Config:
     """Make a configuration from a preset and nested settings that override it.
 
     Args:

@@ -58,9 +58,9 @@ class Memory:
     """What a context provider keeps of a batch of sources: made once, attended at each step.
 
     Attributes:
-        keys: ``(batch, source_len, key_size)``, projected as far as the score allows; for a fixed context
-            the one vector, ``(batch, 1, context_size)``.
-        values: ``(batch, source_len, value_size)``; may be the same tensor as ``keys``.
+        keys: ``(batch, heads, source_len, key_size)``, projected as far as the score allows; for a fixed
+            context the one vector, ``(batch, 1, 1, context_size)``.
+        values: ``(batch, heads, source_len, value_size)``; may be the same tensor as ``keys``.
         mask: Which source positions are real.
     """
 
