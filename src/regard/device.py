@@ -1,0 +1,61 @@
+"""Which device, how many threads and what precision; chosen by capability and said aloud."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from regard.errors import ConfigError
+
+__all__ = ["autocast", "choose_device", "choose_precision", "has_bfloat16_units", "set_threads"]
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of a setting; ``auto`` takes CUDA where there is one, else the processor.
+
+    Raises:
+        ConfigError: There is no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used here ({reason}); take auto or cpu") from None
+    return device
+
+
+def has_bfloat16_units(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 matrices faster than float32 ones (AMX, AVX-512 BF16, GPU)."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported()
+    if device.type != "cpu":
+        return False
+    checks = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    return any(bool(getattr(torch.cpu, check, bool)()) for check in checks)
+
+
+def choose_precision(setting: str, device: torch.device) -> torch.dtype:
+    """Return the precision of matrix products; the weights stay float32 in any case."""
+    if setting == "auto":
+        return torch.bfloat16 if has_bfloat16_units(device) else torch.float32
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[setting]
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
+    """A context in which matrix products run in ``dtype``."""
+    if dtype == torch.float32:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=dtype)
+
+
+def set_threads(threads: int) -> None:
+    """Use so many threads; 0 is as many as the process may run on."""
+    if threads == 0:
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads != torch.get_num_threads():
+        torch.set_num_threads(threads)

@@ -1,0 +1,1 @@
+"""Training: the loop, what it is made of, and the events it sends to whoever listens."""
