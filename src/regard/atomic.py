@@ -46,7 +46,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text with ``\\n`` line ends, atomically."""
+    """Write UTF-8 text with LF line ends, atomically."""
     write_atomically(path, lambda temporary: _write_bytes(temporary, text.encode("utf-8")))
 
 

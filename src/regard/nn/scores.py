@@ -23,6 +23,16 @@ __all__ = [
 ]
 
 
+def _project(tensor: Tensor, weight: Tensor) -> Tensor:
+    """Multiply ``(batch, heads, n, size)`` by ``(heads, size, other)``.
+
+    One head is one product of two matrices; broadcast, it would be one for each source.
+    """
+    if weight.shape[0] == 1:
+        return (tensor[:, 0] @ weight[0])[:, None]
+    return tensor @ weight
+
+
 class Score(nn.Module, ABC):
     """The interface of all scores.
 
@@ -109,7 +119,7 @@ class GeneralScore(Score):
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Multiply the keys with W: ``(batch, heads, source_len, query_size)``."""
-        return keys @ self.weight
+        return _project(keys, self.weight)
 
     def forward(self, query: Tensor, prepared: Tensor) -> Tensor:
         """Multiply each query with each projected key."""
@@ -131,11 +141,11 @@ class AdditiveScore(Score):
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Compute U k + b: ``(batch, heads, source_len, size)``."""
-        return keys @ self.key_weight + self.bias
+        return _project(keys, self.key_weight) + self.bias
 
     def forward(self, query: Tensor, prepared: Tensor) -> Tensor:
         """Add each projected query to each projected key, squash, and project to a number."""
-        projected = query @ self.query_weight  # (batch, heads, n_queries, size)
+        projected = _project(query, self.query_weight)  # (batch, heads, n_queries, size)
         hidden = torch.tanh(projected[:, :, :, None] + prepared[:, :, None])
         if self.heads == 1:  # one product with a vector, no copy of it for each query
             return (hidden[:, 0] @ self.vector[0])[:, None]
@@ -162,7 +172,7 @@ class LocationScore(Score):
     def forward(self, query: Tensor, prepared: Tensor) -> Tensor:
         """Project each query to a score for each position."""
         source_len = prepared.shape[-2]
-        scores = query @ self.weight[..., :source_len]
+        scores = _project(query, self.weight[..., :source_len])
         beyond = source_len - scores.shape[-1]
         return functional.pad(scores, (0, beyond), value=float("-inf")) if beyond > 0 else scores
 

@@ -1,0 +1,1 @@
+"""Attention made visible: records, heat maps, alignments in the terminal."""
