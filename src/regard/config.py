@@ -25,7 +25,9 @@ __all__ = [
     "SideSettings",
     "TrainingSettings",
     "load_config",
+    "load_settings_file",
     "make_config",
+    "merge",
 ]
 
 CONFIG_VERSION = 1
@@ -390,11 +392,12 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Return nested settings in which those of ``over`` replace those of ``base``."""
     merged = dict(base)
     for key, value in over.items():
         nested = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merge(merged[key], value) if nested else value
+        merged[key] = merge(merged[key], value) if nested else value
     return merged
 
 
@@ -445,16 +448,16 @@ def make_config(
             f"{origin}: {preset!r} is none of the presets: {', '.join(PRESETS)}{did_you_mean(str(preset), PRESETS)}"
         )
     try:
-        return Config.model_validate(_merge(PRESETS[preset], settings))
+        return Config.model_validate(merge(PRESETS[preset], settings))
     except ValidationError as error:
         raise _explain(error, origin) from None
 
 
-def load_config(path: str | Path) -> Config:
-    """Read a configuration from a YAML file (written by hand) or a JSON file (of a model folder).
+def load_settings_file(path: str | Path) -> dict[str, Any]:
+    """Read nested settings from a YAML file (written by hand) or a JSON file (of a model folder).
 
     Raises:
-        ConfigError: The file cannot be read or does not hold valid settings.
+        ConfigError: The file cannot be read or holds no settings.
     """
     import yaml
 
@@ -466,4 +469,13 @@ def load_config(path: str | Path) -> Config:
         raise ConfigError(f"{path}: cannot be read as settings: {error}".replace("\n", " ")) from None
     if settings is not None and not isinstance(settings, dict):
         raise ConfigError(f"{path}: expected settings by name, found {type(settings).__name__}")
-    return make_config(settings, origin=str(path))
+    return settings or {}
+
+
+def load_config(path: str | Path) -> Config:
+    """Read a configuration from a file.
+
+    Raises:
+        ConfigError: The file cannot be read or does not hold valid settings.
+    """
+    return make_config(load_settings_file(path), origin=str(path))

@@ -95,14 +95,19 @@ class Seq2Seq:
         return [prediction for _, _, prediction in self._stream(numbered, settings)]
 
     def predict_lines(
-        self, lines: Iterator[tuple[int, str]], *, settings: DecodingSettings
+        self, lines: Iterator[tuple[int, str]], *, settings: DecodingSettings, name: str = "input"
     ) -> Iterator[tuple[int, Prediction]]:
         """Answer numbered lines as they come, in order, in bounded memory.
+
+        Args:
+            lines: Numbers and texts.
+            settings: How to search.
+            name: What errors call the lines' origin.
 
         Yields:
             The line's number and its prediction.
         """
-        for number, _, prediction in self._stream(lines, settings):
+        for number, _, prediction in self._stream(lines, settings, name=name):
             yield number, prediction
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 128) -> list[Prediction]:
@@ -130,23 +135,26 @@ class Seq2Seq:
         return [prediction for prediction in made if prediction is not None]
 
     def _stream(
-        self, lines: Iterator[tuple[int, str]], settings: DecodingSettings
+        self, lines: Iterator[tuple[int, str]], settings: DecodingSettings, *, name: str = "input"
     ) -> Iterator[tuple[int, str, Prediction]]:
         def answer(numbered: list[tuple[int, str]]) -> list[Prediction]:
-            return self._answer([text for _, text in numbered], [number for number, _ in numbered], settings)
+            return self._answer(numbered, settings, name)
 
         window = max(1024, 8 * settings.batch_size)
         return stream(lines, answer, window=window, blank=lambda text: Prediction(text, ""))
 
-    def _answer(self, texts: list[str], numbers: list[int], settings: DecodingSettings) -> list[Prediction]:
-        """Answer some texts together: by length in batches, returned in order."""
+    def _answer(
+        self, numbered: list[tuple[int, str]], settings: DecodingSettings, name: str
+    ) -> list[Prediction]:
+        """Answer some lines together: by length in batches, returned in order."""
+        numbers, texts = [number for number, _ in numbered], [text for _, text in numbered]
         limit = self.config.data.max_source_len
         encoded = self.source_tokenizer.encode_batch(texts)
         made: list[Prediction | None] = [None] * len(texts)
         notes: dict[int, str] = {}
         for row, ids in enumerate(encoded):
             if len(ids) > limit:
-                notes[row] = self._handle_long(ids, numbers[row], settings)
+                notes[row] = self._handle_long(ids, numbers[row], settings.long_inputs, name)
                 if settings.long_inputs == "skip":
                     made[row] = Prediction(texts[row], "", finished=False, note=notes[row])
         order = sorted(
@@ -171,12 +179,13 @@ class Seq2Seq:
                 made[row] = self._best(texts[row], hypotheses, settings, notes.get(row, ""))
         return [prediction for prediction in made if prediction is not None]
 
-    def _handle_long(self, ids: list[int], number: int, settings: DecodingSettings) -> str:
-        limit, policy = self.config.data.max_source_len, settings.long_inputs
+    def _handle_long(self, ids: list[int], number: int, policy: str, name: str) -> str:
+        """Cut, skip or refuse an input over the limit; returns what is to be said of it."""
+        limit = self.config.data.max_source_len
         found = f"{len(ids):,} source tokens, the limit is {limit:,}"
         if policy == "error":
             raise DataError(
-                f"{found}; shorten it, or pass --long-inputs truncate or skip", path="input", line=number
+                f"{found}; shorten it, or pass --long-inputs truncate or skip", path=name, line=number
             )
         del ids[limit:]
         return f"{found}: {'the rest was cut off' if policy == 'truncate' else 'skipped'}"

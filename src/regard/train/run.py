@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from regard.atomic import write_text
 from regard.config import Config
 from regard.data.batches import Batches
 from regard.data.pairs import EncodedPairs, split_held_out
-from regard.data.readers import Pair, ReadReport, read_pairs
 from regard.data.tokenizers import Tokenizer
 from regard.device import choose_device, choose_precision, set_threads
 from regard.errors import ConfigError, DataError
@@ -28,16 +27,14 @@ from regard.train.checkpoint import Checkpoint, load_checkpoint
 from regard.train.events import Event, Listener, Message
 from regard.train.listeners import JsonLines, TensorBoard
 from regard.train.loop import Trainer
+from regard.train.sources import PairSource, read_source
 from regard.train.state import TrainingState
 from regard.train.validation import make_validation
 
-__all__ = ["Source", "TrainingData", "read_training_data", "run_training"]
+__all__ = ["TrainingData", "read_training_data", "run_training"]
 
 _MAY_CHANGE = ("epochs", "max_steps", "minutes", "patience", "threads", "tensorboard", "save_every", "device")
 """Training settings that a resumed run may have otherwise than the run it goes on with."""
-
-Source = str | Path | Iterable[tuple[str, str]]
-"""Pairs: a path (``-`` is standard input), or the texts themselves."""
 
 
 @dataclass
@@ -48,30 +45,16 @@ class TrainingData:
     train: list[tuple[str, str]]
     dev: list[tuple[str, str]]
     messages: list[Message] = field(default_factory=list)
-
-
-def _read(
-    source: Source, target_path: str | Path | None, config: Config, format: str | None
-) -> tuple[str, list[tuple[str, str]], list[str]]:
-    if isinstance(source, str | Path):
-        report = ReadReport()
-        pairs: Iterable[Pair] = read_pairs(
-            source, target_path=target_path, settings=config.data, format=format, report=report
-        )
-        texts = [(pair.source, pair.target) for pair in pairs]
-        return Path(source).name, texts, [f"{source}: {message}" for message in report.messages()]
-    texts = [(str(source_text), str(target_text)) for source_text, target_text in source]
-    if not texts:
-        raise DataError("there are no pairs to train on")
-    return "pairs in memory", texts, []
+    source: str | None = None
+    """What to read again to go on with a training: a path or a corpus; None if there is no one such thing."""
 
 
 def read_training_data(
-    source: Source,
+    source: PairSource,
     *,
     config: Config,
     target_path: str | Path | None = None,
-    dev: Source | None = None,
+    dev: PairSource | None = None,
     dev_target_path: str | Path | None = None,
     format: str | None = None,
 ) -> TrainingData:
@@ -80,12 +63,17 @@ def read_training_data(
     Raises:
         DataError: A file cannot be read.
     """
-    name, train, notes = _read(source, target_path, config, format)
-    messages = [Message(note, warning=True) for note in notes]
+    read = read_source(source, settings=config.data, target_path=target_path, format=format)
+    name, train, held_out = read.name, read.pairs, read.dev
+    messages = [Message(note, warning=True) for note in read.notes]
     if dev is not None:
-        dev_name, held_out, notes = _read(dev, dev_target_path, config, format)
-        messages += [Message(note, warning=True) for note in notes]
-        return TrainingData(f"{name} (dev: {dev_name})", train, held_out, messages)
+        read = read_source(dev, settings=config.data, target_path=dev_target_path, format=format)
+        name, held_out = f"{name} (dev: {read.name})", read.pairs
+        messages += [Message(note, warning=True) for note in read.notes]
+    again = isinstance(source, str | Path) and str(source) != "-" and target_path is None and dev is None
+    origin = str(source) if again and format is None else None
+    if held_out:
+        return TrainingData(name, train, held_out, messages, origin)
     keys = [source_text for source_text, _ in train]
     rows, held_out_rows = split_held_out(keys, fraction=config.data.dev_fraction, seed=config.training.seed)
     if held_out_rows:
@@ -93,7 +81,9 @@ def read_training_data(
         messages.append(Message(text))
     else:
         messages.append(Message("only one source: there is nothing to validate on", warning=True))
-    return TrainingData(name, [train[row] for row in rows], [train[row] for row in held_out_rows], messages)
+    return TrainingData(
+        name, [train[row] for row in rows], [train[row] for row in held_out_rows], messages, origin
+    )
 
 
 class _Run:
@@ -234,6 +224,7 @@ class _Run:
             length_limit=LengthLimit.from_lengths(train_pairs.source.lengths, train_pairs.target.lengths),
             data={
                 "name": self.data.name,
+                "source": self.data.source,
                 "n_train": len(train_pairs),
                 "n_dev": len(dev_pairs),
                 "fingerprint": train_pairs.fingerprint() + dev_pairs.fingerprint(),
@@ -379,3 +370,9 @@ def stored_config(folder: Path) -> dict[str, Any]:
     """The settings of a model folder as nested values, to start a resumed run from."""
     settings: dict[str, Any] = json.loads(load_settings(folder).to_json())
     return settings
+
+
+def stored_data_name(folder: Path) -> str | None:
+    """Where a model's training data came from, if it can be read again: a path or a corpus."""
+    source = load_facts(folder).data.get("source")
+    return None if source is None else str(source)
