@@ -85,6 +85,11 @@ def _trained_model(
     backend.train_from_iterator(texts[::step], trainer)
     described: dict[str, Any] = json.loads(backend.to_str())
     described["added_tokens"] = []
+    if kind == "unigram":
+        # Pieces of equal probability come in the order of a hash table. (On small data the library also lets
+        # such a table decide what is pruned: two trainings may differ. The model folder keeps what was made.)
+        pieces = described["model"]["vocab"]
+        pieces[len(RESERVED) :] = sorted(pieces[len(RESERVED) :], key=lambda piece: (-piece[1], piece[0]))
     return described
 
 
