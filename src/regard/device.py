@@ -40,9 +40,15 @@ def has_bfloat16_units(device: torch.device) -> bool:
 
 
 def choose_precision(setting: str, device: torch.device) -> torch.dtype:
-    """Return the precision of matrix products; the weights stay float32 in any case."""
+    """Return the precision of matrix products; the weights stay float32 in any case.
+
+    Raises:
+        ConfigError: bfloat16 is asked for where the kernels have none.
+    """
     if setting == "auto":
         return torch.bfloat16 if has_bfloat16_units(device) else torch.float32
+    if setting == "bfloat16" and device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        raise ConfigError("precision bfloat16: this processor cannot do it (it lacks AVX-512); take auto")
     return {"float32": torch.float32, "bfloat16": torch.bfloat16}[setting]
 
 

@@ -51,6 +51,9 @@ class Batches:
         unit: What it counts: ``sentences``, or ``tokens`` of the padded target.
         seed: Of the order.
         shuffle: False gives each pair once, sorted by length, the same each epoch.
+
+    Raises:
+        ValueError: The unit is neither of the two.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class Batches:
         seed: int = 1,
         shuffle: bool = True,
     ) -> None:
+        if unit not in ("sentences", "tokens"):
+            raise ValueError(f"a batch is counted in sentences or tokens, not in {unit!r}")
         self.pairs, self.batch_size, self.unit = pairs, batch_size, unit
         self.seed, self.shuffle = seed, shuffle
         self._source_lens, self._target_lens = pairs.source.lengths, pairs.target.lengths
@@ -91,7 +96,7 @@ class Batches:
         rng = np.random.default_rng([self.seed, epoch])
         order = rng.permutation(n)
         pool = _POOL * self.batch_size
-        if self.unit == "tokens":
+        if self.unit == "tokens" and n:
             pool = max(_POOL, int(pool / max(1.0, float(self._target_lens.mean()))))
         plan: list[np.ndarray] = []
         for first in range(0, n, pool):

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from regard.errors import DataError
 
 __all__ = ["iter_lines", "open_bytes"]
+
+_CHUNK = 1 << 16
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
@@ -47,61 +49,96 @@ def iter_lines(
 
     Args:
         source: A path, ``-`` for standard input, or an open binary stream.
-        encoding: Of the bytes; a UTF-8 byte order mark is dropped.
+        encoding: Of the bytes; a byte order mark is dropped.
         name: What errors call the source; the path by default.
 
     Raises:
         DataError: Bytes that are not of the encoding, with line and offset; a damaged gzip file.
     """
-    try:
-        codec = codecs.lookup(encoding)
-    except LookupError:
-        raise DataError(f"there is no encoding {encoding!r}; try utf-8, latin-1, gb18030 or utf-16") from None
+    codec, newline = _codec(encoding)
     stream = source if not isinstance(source, str | Path) else open_bytes(source)
     shown = name or str(source if isinstance(source, str | Path) else getattr(source, "name", "input"))
     try:
-        if codec.name.startswith(("utf-16", "utf-32")):
-            yield from _wide_lines(stream, encoding, shown)
-        else:
-            yield from _byte_lines(stream, codec, shown)
+        yield from (
+            _byte_lines(stream, codec, shown) if newline == b"\n" else _wide_lines(stream, codec, shown)
+        )
     finally:
         if stream is not source and stream is not sys.stdin.buffer:
             stream.close()
 
 
-def _raw_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+def _codec(encoding: str) -> tuple[codecs.CodecInfo, bytes]:
+    """Return the codec and its bytes for a line feed."""
     try:
-        yield from iter(stream.readline, b"")
+        codec = codecs.lookup(encoding)
+        if codec.name == "utf-8-sig":  # the mark is dropped in any case
+            codec = codecs.lookup("utf-8")
+        return codec, "\n".encode(codec.name)
+    except (LookupError, ValueError):  # a ValueError for a name with a null character
+        raise DataError(f"there is no encoding {encoding!r}; try utf-8, latin-1, gb18030 or utf-16") from None
+
+
+def _guarded(read: Callable[[], bytes], name: str) -> Iterator[bytes]:
+    """Read until there is nothing more, naming the file where that fails."""
+    try:
+        yield from iter(read, b"")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"cannot be decompressed ({error})", path=name) from None
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path=name) from None
 
 
 def _byte_lines(stream: BinaryIO, codec: codecs.CodecInfo, name: str) -> Iterator[tuple[int, str]]:
+    """Lines of encodings in which the byte 0x0A is a line end and nothing else, as UTF-8."""
     is_utf8 = codec.name == "utf-8"
-    for number, raw in enumerate(_raw_lines(stream, name), 1):
-        if raw.endswith(b"\n"):
-            raw = raw[:-2] if raw.endswith(b"\r\n") else raw[:-1]
+    for number, whole in enumerate(_guarded(stream.readline, name), 1):
+        raw = whole.removesuffix(b"\n")
+        if raw is not whole:
+            raw = raw.removesuffix(b"\r")
         if number == 1 and is_utf8:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
             yield number, codec.decode(raw)[0]
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"byte 0x{raw[error.start]:02x} at offset {error.start} of the line is not {codec.name.upper()}; "
-                "convert the file or pass --encoding, such as --encoding latin-1",
-                path=name,
-                line=number,
-            ) from None
+        except UnicodeError as error:
+            message = (
+                f"{_what_is_not(error, raw, whole)} {codec.name.upper()}; convert the file or pass --encoding"
+            )
+            raise DataError(f"{message}, such as --encoding latin-1", path=name, line=number) from None
 
 
-def _wide_lines(stream: BinaryIO, encoding: str, name: str) -> Iterator[tuple[int, str]]:
-    """Lines of encodings in which a line end is not the byte 0x0A."""
-    text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
-    number = 0
+def _what_is_not(error: UnicodeError, raw: bytes, whole: bytes) -> str:
+    if not isinstance(error, UnicodeDecodeError) or error.object != raw:
+        return f"the line ({error}) is not"
+    skipped = whole.index(raw)  # a byte order mark
+    return f"byte 0x{raw[error.start]:02x} at offset {skipped + error.start} of the line is not"
+
+
+def _wide_lines(stream: BinaryIO, codec: codecs.CodecInfo, name: str) -> Iterator[tuple[int, str]]:
+    """Lines of encodings in which a line end is not the byte 0x0A, as UTF-16 or EBCDIC."""
+    if codec.incrementaldecoder is None:
+        raise DataError(f"the encoding {codec.name} cannot be read line by line", path=name)
+    decoder = codec.incrementaldecoder()
+    some = getattr(stream, "read1", stream.read)  # read1 gives what is there and does not wait for more
+    number, rest = 1, ""
+    for chunk in chain(_guarded(lambda: some(_CHUNK), name), [b""]):
+        text, error = _decode_sound(decoder, chunk)
+        *lines, rest = (rest + text).split("\n")
+        for line in lines:
+            yield number, line.removesuffix("\r").removeprefix("\ufeff" if number == 1 else "")
+            number += 1
+        if error is not None:
+            message = f"not {codec.name} ({error}); convert the file or pass another --encoding"
+            raise DataError(message, path=name, line=number) from None
+    if rest:
+        yield number, rest.removeprefix("\ufeff" if number == 1 else "")
+
+
+def _decode_sound(decoder: codecs.IncrementalDecoder, chunk: bytes) -> tuple[str, UnicodeError | None]:
+    """Decode as far as the bytes are sound, so that an error can name its own line; an empty chunk is the end."""
+    state = decoder.getstate()
     try:
-        for number, line in enumerate(text, 1):
-            yield number, line.removesuffix("\n").removesuffix("\r")
+        return decoder.decode(chunk, not chunk), None
     except UnicodeError as error:
-        raise DataError(f"not {encoding} ({error})", path=name, line=number + 1) from None
-    finally:
-        text.detach()
+        decoder.setstate(state)
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        return decoder.decode(chunk[: max(0, start - len(state[0]))]), error

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -46,12 +47,17 @@ class EncodedSide:
     @classmethod
     def join(cls, sequences: Iterable[Sequence[int]]) -> EncodedSide:
         """Make one of sequences without their end."""
-        lengths, tokens = [0], []
-        for ids in sequences:
-            tokens.append(np.array([*ids, EOS], dtype=np.int32))
-            lengths.append(len(ids) + 1)
-        joined = np.concatenate(tokens) if tokens else np.zeros(0, np.int32)
-        return cls(joined, np.cumsum(np.array(lengths, dtype=np.int64)))
+        ended = [[*ids, EOS] for ids in sequences]
+        lengths = np.fromiter(chain([0], map(len, ended)), np.int64, len(ended) + 1)
+        tokens = np.fromiter(chain.from_iterable(ended), np.int32, int(lengths.sum()))
+        return cls(tokens, np.cumsum(lengths))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[EncodedSide]) -> EncodedSide:
+        """Make one of several, in their order."""
+        lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
+        tokens = np.concatenate([np.zeros(0, np.int32), *(part.tokens for part in parts)])
+        return cls(tokens, np.cumsum(lengths))
 
 
 @dataclass(frozen=True)
@@ -75,23 +81,26 @@ class EncodedPairs:
         max_target_len: int,
     ) -> tuple[EncodedPairs, int]:
         """Encode texts; returns the pairs, and how many were left out for their length."""
-        sources: list[list[int]] = []
-        targets: list[list[int]] = []
+        sources: list[EncodedSide] = []
+        targets: list[EncodedSide] = []
         n_too_long = 0
         iterator = iter(pairs)
+        # By chunks, so that Python's integers, ten times the size of the arrays, never exist for all pairs.
         while chunk := list(islice(iterator, _CHUNK)):
             encoded = zip(
                 source_tokenizer.encode_batch([source for source, _ in chunk]),
                 target_tokenizer.encode_batch([target for _, target in chunk]),
                 strict=True,
             )
-            for source, target in encoded:
-                if len(source) > max_source_len or len(target) > max_target_len:
-                    n_too_long += 1
-                    continue
-                sources.append(source)
-                targets.append(target)
-        return cls(EncodedSide.join(sources), EncodedSide.join(targets)), n_too_long
+            kept = [
+                (source, target)
+                for source, target in encoded
+                if len(source) <= max_source_len and len(target) <= max_target_len
+            ]
+            n_too_long += len(chunk) - len(kept)
+            sources.append(EncodedSide.join(source for source, _ in kept))
+            targets.append(EncodedSide.join(target for _, target in kept))
+        return cls(EncodedSide.concatenate(sources), EncodedSide.concatenate(targets)), n_too_long
 
     def fingerprint(self) -> str:
         """A digest of all tokens, by which a resumed training knows its data."""
@@ -108,9 +117,10 @@ def split_held_out(
 
     Args:
         keys: The source of each row; equal ones stay together.
-        fraction: Share of the different sources to hold out.
+        fraction: Share of the rows to hold out.
         seed: Of the choice.
-        limit: Most sources to hold out.
+        limit: Most rows to hold out. Only where each source has more rows than may be held out are there
+            more: those of the source with the fewest.
 
     Returns:
         Rows to train on and rows held out; the latter are empty when there are fewer than two sources.
@@ -118,8 +128,17 @@ def split_held_out(
     different = sorted(set(keys))
     if len(different) < 2:
         return list(range(len(keys))), []
-    n_held_out = min(limit, max(1, round(fraction * len(different))))
+    counts = Counter(keys)
+    room = min(limit, max(1, round(fraction * len(keys))))
     rng = np.random.default_rng([seed, len(different)])
-    held_out = {different[place] for place in rng.choice(len(different), n_held_out, replace=False)}
+    drawn = [different[place] for place in rng.permutation(len(different))]
+    held_out = set()
+    # A source with many rows is passed over where it does not fit: it would take most of the training data.
+    for key in drawn:
+        if counts[key] <= room:
+            held_out.add(key)
+            room -= counts[key]
+    if not held_out:
+        held_out.add(min(drawn, key=lambda key: counts[key]))
     train = [row for row, key in enumerate(keys) if key not in held_out]
     return train, [row for row, key in enumerate(keys) if key in held_out]

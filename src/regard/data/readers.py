@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regard.config import DataSettings
 from regard.data.lines import iter_lines
@@ -83,9 +83,18 @@ def read_pairs(
         report.n_pairs += 1
         yield pair
     if not report.n_pairs and not report.n_blank:
-        raise DataError("the file is empty: expected lines of source<TAB>target", path=path)
+        raise DataError(f"the file is empty: expected {_expected(reader, settings)}", path=path)
     if not report.n_pairs:
         raise DataError("each of its pairs has a blank side; nothing is left to train on", path=path)
+
+
+def _expected(reader: Callable[..., Iterator[Pair]], settings: DataSettings) -> str:
+    """What a file for this reader holds, for the message about an empty one."""
+    if reader is read_parallel:
+        return "one source a line, and in the other file one target a line"
+    if reader is read_jsonl:
+        return f"JSON lines with {settings.source_field!r} and {settings.target_field!r}"
+    return "lines of source<TAB>target"
 
 
 def _count(n: int, what: str) -> str:
@@ -102,7 +111,7 @@ def read_tsv(path: str, *, target_path: str | None, settings: DataSettings) -> I
         if not line.strip():
             continue
         columns = line.split("\t")
-        expected = expected or (2 if needed == 2 and len(columns) < 2 else max(needed, len(columns)))
+        expected = expected or max(needed, len(columns))
         if len(columns) != expected:
             names = (
                 "source<TAB>target"
@@ -121,6 +130,8 @@ def read_parallel(path: str, *, target_path: str | None, settings: DataSettings)
     """Read line n of one file with line n of the other."""
     if target_path is None:
         raise DataError("format parallel needs a second file with the targets", path=path)
+    if path == target_path == "-":
+        raise DataError("holds the sources or the targets, not both; name a file for one of them", path=path)
     sources = iter_lines(path, encoding=settings.encoding)
     targets = iter_lines(target_path, encoding=settings.encoding)
     number = 0
@@ -147,19 +158,32 @@ def read_jsonl(path: str, *, target_path: str | None, settings: DataSettings) ->
             continue
         try:
             record = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"not JSON ({error})", path=path, line=number) from None
-        if not isinstance(record, dict):
-            raise DataError(
-                f"found JSON of another kind, expected an object with {names}", path=path, line=number
-            )
-        for name in names:
-            if not isinstance(record.get(name), str):
-                found = ", ".join(map(str, record)) or "nothing"
-                raise DataError(
-                    f"found the fields {found}, expected text in {name!r}{did_you_mean(name, map(str, record))}; "
-                    "pass --source-field and --target-field",
-                    path=path,
-                    line=number,
-                )
-        yield Pair(record[names[0]], record[names[1]], number)
+            texts = [_text_field(record, name) for name in names]
+        except json.JSONDecodeError as error:
+            message = f"not JSON ({error}); each line holds one whole object"
+            raise DataError(message, path=path, line=number) from None
+        except (ValueError, RecursionError) as error:
+            raise DataError(str(error), path=path, line=number) from None
+        yield Pair(texts[0], texts[1], number)
+
+
+def _text_field(record: Any, name: str) -> str:
+    """Return the text of a field.
+
+    Raises:
+        ValueError: There is none; the message says what there is.
+    """
+    if not isinstance(record, dict):
+        raise ValueError(f"found JSON that is no object, expected an object with the field {name!r}")
+    if name not in record:
+        found = ", ".join(record) or "none"
+        raise ValueError(
+            f"found the fields {found}, expected text in {name!r}{did_you_mean(name, record)}; "
+            "pass --source-field and --target-field"
+        )
+    text = record[name]
+    if not isinstance(text, str):
+        raise ValueError(f"found {type(text).__name__} {str(text)[:40]}, expected text in {name!r}")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"found half of a surrogate pair, expected text in {name!r}; write whole characters")
+    return text

@@ -1,17 +1,20 @@
 """Tokenizers of one side of the pairs, through the library `tokenizers`; saved as JSON.
 
-All are reversible. ``char``, ``grapheme`` and ``space`` are what they say; ``word``, ``bpe`` and ``unigram``
-mark U+0020 by ``▁`` (as SentencePiece does) and set punctuation apart, so that joining the tokens and
-turning the marks back gives the text. No reserved entry is registered with the library as a special token:
-there it would match text of the same spelling.
+``char`` and ``grapheme`` are what they say; ``space`` splits at U+0020 and forgets how many there were.
+``word``, ``bpe`` and ``unigram`` mark U+0020 by ``▁`` (as SentencePiece does) and set punctuation apart, so
+that joining the tokens and turning the marks back gives the text; only a text's own ``▁`` comes back as a
+blank. No reserved entry is registered with the library as a special token: there it would match text of the
+same spelling.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +37,29 @@ _VERSION = 1
 _MARK = "\u2581"
 _MARKED = ("word", "bpe", "unigram")
 _TRAIN_SAMPLE = 200_000
+_KINDS = ("char", "grapheme", "space", *_MARKED)
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD", "none")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _prepare(text: str, kind: str) -> str:
+    """Set the blank that marks the first word; half surrogates, which are no text, become U+FFFD."""
+    text = _SURROGATE.sub("\ufffd", text)
+    return " " + text if text and kind in _MARKED else text
+
+
+def _holdable(texts: Sequence[str], size: int) -> Sequence[str]:
+    """Leave the rarest characters out of prepared, normalised texts, if ``size`` entries cannot hold all."""
+    counts = Counter(character for text in texts for character in text.replace(" ", _MARK))
+    del counts[_MARK]
+    # Beside the reserved entries, the mark, which stands for the blank, and one piece: without that one, the
+    # library's unigram trainer runs past the size.
+    room = size - len(RESERVED) - 2
+    rare = sorted(counts, key=lambda character: (-counts[character], character))[room:]
+    if not rare:
+        return texts
+    dropped = dict.fromkeys(map(ord, rare))
+    return [text.translate(dropped) for text in texts]
 
 
 class Pieces(NamedTuple):
@@ -59,7 +85,8 @@ def _pre_tokenizer(kind: str) -> pre_tokenizers.PreTokenizer:
         return pre_tokenizers.Split(Regex(r"\X"), "isolated")
     if kind == "space":
         return pre_tokenizers.Split(" ", "removed")
-    steps = [pre_tokenizers.Metaspace(_MARK, "always"), pre_tokenizers.Punctuation("isolated")]
+    # Not "always", which marks no text that begins with a blank, and so loses that blank: see `_prepare`.
+    steps = [pre_tokenizers.Metaspace(_MARK, "never"), pre_tokenizers.Punctuation("isolated")]
     if kind != "word":
         # Digit by digit, so that a number that was never seen is made of symbols that were.
         steps.append(pre_tokenizers.Digits(individual_digits=True))
@@ -67,9 +94,9 @@ def _pre_tokenizer(kind: str) -> pre_tokenizers.PreTokenizer:
 
 
 def _trained_model(
-    kind: str, texts: Sequence[str], backend: Backend, settings: SideSettings
+    kind: str, texts: Iterable[str], backend: Backend, settings: SideSettings
 ) -> dict[str, Any]:
-    """Train subwords; returns the library's own description of the whole tokenizer."""
+    """Train subwords on prepared texts; returns the library's own description of the whole tokenizer."""
     shared: dict[str, Any] = {
         "vocab_size": settings.vocabulary_size,
         "special_tokens": list(RESERVED),
@@ -81,15 +108,17 @@ def _trained_model(
     else:
         backend.model = models.Unigram()
         trainer = trainers.UnigramTrainer(unk_token=RESERVED[UNK], **shared)
-    step = max(1, len(texts) // _TRAIN_SAMPLE)
-    backend.train_from_iterator(texts[::step], trainer)
+    normalise = backend.normalizer.normalize_str if backend.normalizer is not None else str
+    sample = _holdable([normalise(text) for text in texts], settings.vocabulary_size)
+    backend.train_from_iterator(sample, trainer)
     described: dict[str, Any] = json.loads(backend.to_str())
     described["added_tokens"] = []
     if kind == "unigram":
-        # Pieces of equal probability come in the order of a hash table. (On small data the library also lets
-        # such a table decide what is pruned: two trainings may differ. The model folder keeps what was made.)
+        # The library scores the rarest characters in the order of a hash table, so their scores differ from
+        # run to run (by less than 0.001); numbered by spelling, the pieces do not depend on it. (On small data
+        # such a table may also decide what is pruned. The model folder keeps what was made.)
         pieces = described["model"]["vocab"]
-        pieces[len(RESERVED) :] = sorted(pieces[len(RESERVED) :], key=lambda piece: (-piece[1], piece[0]))
+        pieces[len(RESERVED) :] = sorted(pieces[len(RESERVED) :], key=lambda piece: piece[0])
     return described
 
 
@@ -134,12 +163,15 @@ class Tokenizer:
             backend.normalizer = normalizer
         backend.pre_tokenizer = _pre_tokenizer(kind)
         if kind in ("bpe", "unigram"):
-            described = _trained_model(kind, texts, backend, settings)
+            step = max(1, len(texts) // _TRAIN_SAMPLE)
+            prepared = (_prepare(text, kind) for text in texts[::step])
+            described = _trained_model(kind, prepared, backend, settings)
             return cls(Backend.from_str(json.dumps(described)), kind=kind, normal_form=form, why=why)
         split = backend.pre_tokenizer.pre_tokenize_str
+        prepared = (_prepare(text, kind) for text in texts)
         symbols = (
             (symbol for symbol, _ in split(normalizer.normalize_str(text) if normalizer else text))
-            for text in texts
+            for text in prepared
         )
         vocabulary = make_vocabulary(
             symbols, min_frequency=settings.min_frequency, size=settings.vocabulary_size
@@ -157,19 +189,28 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, without the end."""
         fast = getattr(self._backend, "encode_batch_fast", self._backend.encode_batch)
-        return [encoding.ids for encoding in fast(list(texts), add_special_tokens=False)]
+        prepared = [_prepare(text, self.kind) for text in texts]
+        return [encoding.ids for encoding in fast(prepared, add_special_tokens=False)]
 
     def pieces(self, text: str) -> Pieces:
-        """The tokens as they stand in the normalised text, unknown ones too, and the unknown ones apart."""
+        """The tokens as they stand in the normalised text, unknown ones too, and the unknown ones apart.
+
+        Blanks are shown as their mark among the tokens, and left out of the unknown ones.
+        """
         normalizer = self._backend.normalizer
         # Offsets go by what is passed in; normalised first, they fit the tokens also where a form splits one.
+        text = _prepare(text, self.kind)
         text = normalizer.normalize_str(text) if normalizer is not None else text
         encoding = self._backend.encode(text, add_special_tokens=False)
         tokens, unknown = [], []
         for number, name, (start, end) in zip(encoding.ids, encoding.tokens, encoding.offsets, strict=True):
-            tokens.append(name if number != UNK else text[start:end])
-            if number == UNK:
-                unknown.append(text[start:end])
+            if number != UNK:
+                tokens.append(name)
+                continue
+            raw = text[start:end]
+            marked = self.kind in _MARKED
+            tokens.append(raw.replace(" ", _MARK) if marked else raw)
+            unknown.append(raw.removeprefix(" ") if marked else raw)
         return Pieces(tokens, unknown)
 
     def tokens(self, text: str) -> list[str]:
@@ -224,10 +265,14 @@ class Tokenizer:
             if described["format"] != _FORMAT or described["version"] != _VERSION:
                 found = f"{described['format']} version {described['version']}"
                 raise ModelFolderError(f"{path}: found {found}, expected {_FORMAT} version {_VERSION}")
+            kind, form = described["kind"], described["normal_form"]
+            if kind not in _KINDS or form not in _FORMS:
+                raise ValueError(f"kind {kind!r}, normal form {form!r}")
             backend = Backend.from_str(json.dumps(described["tokenizer"]))
-            return cls(
-                backend, kind=described["kind"], normal_form=described["normal_form"], why=described["why"]
-            )
+            made = cls(backend, kind=kind, normal_form=form, why=described["why"])
+            if tuple(made._names[: len(RESERVED)]) != RESERVED:
+                raise ValueError("the reserved entries are not where they belong")
+            return made
         except ModelFolderError:
             raise
         except FileNotFoundError:

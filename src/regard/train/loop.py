@@ -25,8 +25,8 @@ from regard.train.state import TrainingState
 
 __all__ = ["Trainer", "batch_tensors", "smoothed_loss"]
 
-_PLAN_AFTER = 40
-"""Updates after which the speed is known well enough to plan by time."""
+_PLAN_EVERY = 40
+"""Updates after which the speed is known well enough to plan by time, and is looked at again."""
 _REPORT_SECONDS = 0.5
 """Seconds between progress events; reading the loss more often would wait for the device."""
 
@@ -127,13 +127,10 @@ class Trainer:
         with StopSignal.watch() as signal:
             for batch in self._remaining_batches():
                 self._update(batch)
-                if signal.received:
-                    if not state.best_step:  # so that what there is can be used
-                        self.keep_best(self.average.model, state)
-                    self._save()
-                    raise StopSignal(signal.received, state.step)
                 if self._after_update():
                     break
+                if signal.received:
+                    self._stop(signal.received)
             else:
                 state.reason = f"all {state.planned_steps:,} updates done"
         if state.validated != state.step:
@@ -142,6 +139,13 @@ class Trainer:
         self._report(force=True)
         self._tell(Finished(state.step, state.reason or "", state.best_step, state.best_values, self.elapsed))
         return state
+
+    def _stop(self, number: int) -> None:
+        """Save what there is, so that it can be used and gone on with, and stop."""
+        if not self.state.best_step:
+            self.keep_best(self.average.model, self.state)
+        self._save()
+        raise StopSignal(number, self.state.step)
 
     def _limit(self) -> int:
         """Updates that epochs and max_steps allow."""
@@ -191,13 +195,11 @@ class Trainer:
     def _after_update(self) -> bool:
         """Plan, validate, save and report as due; returns whether the training is over."""
         state, settings = self.state, self.settings
-        if settings.minutes and state.step == _PLAN_AFTER:
+        if settings.minutes and state.step % _PLAN_EVERY == 0:
             self._plan_by_time()
         interval = settings.validate_every or max(self.batches.n_batches(0), state.planned_steps // 20)
         if state.step % interval == 0:
             self._validate()
-            if settings.minutes and state.step > _PLAN_AFTER:
-                self._plan_by_time()
             if settings.patience and state.waited >= settings.patience:
                 state.reason = f"no gain in {state.waited} validations"
                 return True

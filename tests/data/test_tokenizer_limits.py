@@ -1,0 +1,110 @@
+"""Tokenizers at their limits: large inventories, blanks at the edges, hostile files, repeated training."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.config import SideSettings
+from regard.data.tokenizers import Tokenizer
+from regard.data.vocabulary import RESERVED, UNK
+from regard.errors import ModelFolderError
+
+MARKED = ["word", "bpe", "unigram"]
+# 300 characters, of which the later ones are rarer.
+MANY = [chr(0x4E00 + number) * (7 - number // 50) for number in range(300)]
+
+
+def make(kind: str, texts, **changes) -> Tokenizer:
+    return Tokenizer.train(texts, SideSettings(tokenizer=kind, **changes))
+
+
+@pytest.mark.parametrize("kind", ["char", "grapheme", "space", *MARKED])
+@pytest.mark.parametrize("size", [16, 53])
+def test_vocabulary_is_never_larger_than_asked(kind, size):
+    made = make(kind, MANY, vocabulary_size=size)
+    assert len(made) <= size
+    # What there is no room for is unknown, and the commonest character is not.
+    assert UNK in made.encode(MANY[-1])
+    assert UNK not in made.encode(MANY[0])
+
+
+@pytest.mark.parametrize("kind", MARKED)
+@settings(deadline=None, max_examples=30)
+@given(text=st.text(alphabet="ab,. ", max_size=13))
+def test_blanks_at_the_edges_come_back(kind, text):
+    made = make(kind, ["a b , . ab ba", "aa bb a, b."] * 3, vocabulary_size=40)
+    ids = made.encode(text)
+    if UNK not in ids:
+        assert made.decode(ids) == text
+    assert made.decode(made.encode("  a  b ")) == "  a  b "
+
+
+@pytest.mark.parametrize(("kind", "tokens"), [("word", ["▁a", "▁q☃"]), ("bpe", ["▁a", "▁", "q", "☃"])])
+def test_unknown_symbols_show_the_blank_as_its_mark(kind, tokens):
+    made = make(kind, ["a b"] * 3)
+    assert made.tokens("a q☃") == tokens
+    assert made.pieces("a q☃").unknown == [token.removeprefix("▁") for token in tokens if token[-1] in "q☃"]
+
+
+@pytest.mark.parametrize("kind", ["char", "grapheme", "space", *MARKED])
+def test_half_a_surrogate_pair_is_an_unknown_symbol_and_no_crash(kind):
+    made = make(kind, ["a b", "b \ud800"])
+    assert len(made.encode("a \ud800")) == len(made.tokens("a \udfff"))
+    assert "\ufffd" in made.tokens("a \udfff")[-1]
+
+
+def test_unigram_numbers_do_not_depend_on_the_run():
+    letters = "abcdefghijklmnop"
+    texts = [f"{a}{b}{a} {b}{c}" for a in letters for b in letters for c in "xyz"]
+    rare = [*texts, "A", "B", "C", "D", "E", "F", "G", "H"]
+    made = [make("unigram", rare, vocabulary_size=61) for _ in range(5)]
+    names = {tuple(tokenizer.token(number) for number in range(len(tokenizer))) for tokenizer in made}
+    assert len(names) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "letters"},
+        {"normal_form": "NFX"},
+        {"tokenizer": {"model": {}}},
+        {"why": ...},
+    ],
+)
+def test_file_with_a_wrong_or_missing_part_is_refused(tmp_path, change):
+    path = tmp_path / "t.json"
+    make("char", ["ab"]).save(path)
+    described = {**json.loads(path.read_text(encoding="utf-8")), **change}
+    kept = {name: value for name, value in described.items() if value is not ...}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    with pytest.raises(ModelFolderError, match=r"t\.json: not a tokenizer of regard"):
+        Tokenizer.load(path)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_file_without_its_reserved_entries_is_refused(tmp_path, number):
+    path = tmp_path / "t.json"
+    make("char", ["ab"]).save(path)
+    text = path.read_text(encoding="utf-8").replace(f'"{RESERVED[number]}":', '"other":')
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ModelFolderError, match=r"t\.json: not a tokenizer of regard"):
+        Tokenizer.load(path)
+
+
+@pytest.mark.parametrize("kind", MARKED)
+def test_lowercase_and_form_apply_to_what_is_trained_on(kind):
+    made = make(kind, ["Cafe\u0301 CAFE\u0301"] * 3, lowercase=True, normal_form="NFC")
+    assert UNK not in made.encode("caf\u00e9")
+    assert made.decode(made.encode("CAF\u00c9")) == "caf\u00e9"
+
+
+@pytest.mark.parametrize("kind", ["char", "grapheme", "space", *MARKED])
+def test_blank_training_text_makes_a_tokenizer_of_reserved_entries(kind):
+    made = make(kind, [""])
+    assert len(made) == len(RESERVED)
+    assert made.encode("") == []
+    assert set(made.encode("ab")) == {UNK}

@@ -1,0 +1,61 @@
+"""Imports point one way, and looking at settings loads no torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "src" / "regard"
+UPPER = {"train", "decode", "evaluate", "explain", "cli", "seq2seq", "folder", "api", "card"}
+FORBIDDEN = {
+    "nn": {"data", *UPPER},
+    "data": {"nn", "device", *UPPER},
+    "decode": {"data", "train", "evaluate", "explain", "cli", "seq2seq", "folder", "api"},
+    "evaluate": {"nn", "data", "train", "decode", "explain", "cli", "seq2seq", "folder", "api"},
+    "explain": {"nn", "data", "train", "decode", "evaluate", "cli", "folder", "api"},
+    "train": {"cli", "explain", "api"},
+    "config.py": {"nn", "data", "device", *UPPER},
+    "errors.py": {"config", "registry", "nn", "data", *UPPER},
+    "registry.py": {"config", "nn", "data", *UPPER},
+    "seq2seq.py": {"cli", "train", "evaluate", "explain", "api"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    """First parts, below regard, of all that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found.update(name.split(".")[1] for name in names if name.startswith("regard."))
+    return found
+
+
+@pytest.mark.parametrize("part", sorted(FORBIDDEN))
+def test_part_imports_nothing_above_it(part):
+    target = ROOT / part
+    files = [target] if target.is_file() else sorted(target.rglob("*.py"))
+    assert files
+    for path in files:
+        assert not imported(path) & FORBIDDEN[part], path
+
+
+@pytest.mark.parametrize("module", ["regard", "regard.config", "regard.registry", "regard.cli.app", "regard.data.batches"])
+def test_module_loads_no_torch(module):
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_public_names_are_there():
+    import regard
+
+    assert set(regard.__all__) >= {"train", "load", "Seq2Seq", "Prediction"}
+    assert callable(regard.train)
+    assert callable(regard.load)
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        regard.trian  # noqa: B018
