@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
+import random
 import subprocess
 import sys
 
@@ -74,12 +74,20 @@ def test_codec_without_byte_positions_still_names_the_line():
         lines_of(b"a\nxn--\xe9\n", "idna")
 
 
-def test_archive_that_ends_too_soon_is_named(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_archive_that_ends_too_soon_is_named(tmp_path, encoding):
+    rng = random.Random(7)
+    text = "".join(f"{rng.random()}\n" for _ in range(997))
     path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(os.urandom(5000))[:-700])
-    for encoding in ("latin-1", "utf-16"):
-        with pytest.raises(DataError, match=r"a\.gz.*(cannot be decompressed|not utf-16)"):
-            list(iter_lines(path, encoding=encoding))
+    path.write_bytes(gzip.compress(text.encode(encoding))[:-701])
+    with pytest.raises(DataError, match=r"a\.gz: cannot be decompressed"):
+        list(iter_lines(path, encoding=encoding))
+
+
+def test_bytes_that_cannot_begin_utf16_are_an_error_of_line_one():
+    for raw in (b"plain text\n", b"\xe7Y\xd8\xae[\xc7\x9fu\x00\xdc"):
+        with pytest.raises(DataError, match=r"given, line 1: not utf-16 \("):
+            lines_of(raw, "utf-16")
 
 
 class Failing(io.RawIOBase):

@@ -58,12 +58,14 @@ def test_half_a_surrogate_pair_is_an_unknown_symbol_and_no_crash(kind):
 
 
 def test_unigram_numbers_do_not_depend_on_the_run():
-    letters = "abcdefghijklmnop"
-    texts = [f"{a}{b}{a} {b}{c}" for a in letters for b in letters for c in "xyz"]
-    rare = [*texts, "A", "B", "C", "D", "E", "F", "G", "H"]
-    made = [make("unigram", rare, vocabulary_size=61) for _ in range(5)]
-    names = {tuple(tokenizer.token(number) for number in range(len(tokenizer))) for tokenizer in made}
-    assert len(names) == 1
+    """The library scores rare characters in the order of a hash table that is seeded anew in each training."""
+    texts = [
+        "The cat sat on the mat, and the dog (old, tired) looked at 12 mats.",
+        "It's the cat that sat; the dog didn't sit on 2026 mats!",
+        "Dogs look at cats, cats look at mats.",
+    ] * 4
+    made = [make("unigram", texts, vocabulary_size=60) for _ in range(7)]
+    assert len({tuple(map(tokenizer.token, range(len(tokenizer)))) for tokenizer in made}) == 1
 
 
 @pytest.mark.parametrize(

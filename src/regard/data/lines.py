@@ -92,9 +92,7 @@ def _byte_lines(stream: BinaryIO, codec: codecs.CodecInfo, name: str) -> Iterato
     """Lines of encodings in which the byte 0x0A is a line end and nothing else, as UTF-8."""
     is_utf8 = codec.name == "utf-8"
     for number, whole in enumerate(_guarded(stream.readline, name), 1):
-        raw = whole.removesuffix(b"\n")
-        if raw is not whole:
-            raw = raw.removesuffix(b"\r")
+        raw = whole[:-1].removesuffix(b"\r") if whole.endswith(b"\n") else whole
         if number == 1 and is_utf8:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
@@ -115,9 +113,7 @@ def _what_is_not(error: UnicodeError, raw: bytes, whole: bytes) -> str:
 
 def _wide_lines(stream: BinaryIO, codec: codecs.CodecInfo, name: str) -> Iterator[tuple[int, str]]:
     """Lines of encodings in which a line end is not the byte 0x0A, as UTF-16 or EBCDIC."""
-    if codec.incrementaldecoder is None:
-        raise DataError(f"the encoding {codec.name} cannot be read line by line", path=name)
-    decoder = codec.incrementaldecoder()
+    decoder = codecs.getincrementaldecoder(codec.name)()
     some = getattr(stream, "read1", stream.read)  # read1 gives what is there and does not wait for more
     number, rest = 1, ""
     for chunk in chain(_guarded(lambda: some(_CHUNK), name), [b""]):
@@ -141,4 +137,7 @@ def _decode_sound(decoder: codecs.IncrementalDecoder, chunk: bytes) -> tuple[str
     except UnicodeError as error:
         decoder.setstate(state)
         start = error.start if isinstance(error, UnicodeDecodeError) else 0
-        return decoder.decode(chunk[: max(0, start - len(state[0]))]), error
+        try:
+            return decoder.decode(chunk[: max(0, start - len(state[0]))]), error
+        except UnicodeError:  # UTF-16 without its mark: no byte is sound
+            return "", error
