@@ -51,6 +51,20 @@ def test_unknown_symbols_show_the_blank_as_its_mark(kind, tokens):
 
 
 @pytest.mark.parametrize("kind", ["char", "grapheme", "space", *MARKED])
+def test_copied_word_carries_no_mark_into_the_text(kind):
+    source, target = make("word", ["a b"] * 3), make(kind, ["a b"] * 3)
+    copied = source.tokens("a zz")[1]
+    ids = target.encode("a")
+    assert target.decode([*ids, UNK], replacements={len(ids): copied}) == "a zz"
+    assert target.decode([UNK], replacements={0: copied}) == "zz"
+
+
+def test_copied_symbol_that_is_the_mark_itself_is_kept():
+    made = make("char", ["ab"])
+    assert made.decode([UNK, *made.encode("a")], replacements={0: "▁"}) == "▁a"
+
+
+@pytest.mark.parametrize("kind", ["char", "grapheme", "space", *MARKED])
 def test_half_a_surrogate_pair_is_an_unknown_symbol_and_no_crash(kind):
     made = make(kind, ["a b", "b \ud800"])
     assert len(made.encode("a \ud800")) == len(made.tokens("a \udfff"))

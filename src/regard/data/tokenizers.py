@@ -229,10 +229,20 @@ class Tokenizer:
             replacements: Text to put at some places of ``ids``, instead of an unknown token.
         """
         replacements = replacements or {}
-        symbols = [
-            replacements.get(place, self.token(number)) for place, number in enumerate(ids) if number >= UNK
-        ]
+        symbols: list[str] = []
+        for place, number in enumerate(ids):
+            if number >= UNK:
+                copied = replacements.get(place)
+                symbols.append(
+                    self.token(number) if copied is None else self._as_written(copied, not symbols)
+                )
         return self.join(symbols)
+
+    def _as_written(self, copied: str, first: bool) -> str:
+        """A source token as this side writes it: here the mark of another kind of tokenizer means nothing."""
+        if self.kind in _MARKED or len(copied) < 2 or not copied.startswith(_MARK):
+            return copied
+        return ("" if first or self.kind == "space" else " ") + copied[1:]
 
     def join(self, symbols: Sequence[str]) -> str:
         """Join symbols as this tokenizer splits them."""
