@@ -64,10 +64,11 @@ class DataSettings(Settings):
     """The source side."""
     target: SideSettings = SideSettings()
     """The target side."""
-    source_column: int = Field(default=1, ge=1)
-    """Column of the source in a tab-separated file, counted from 1."""
-    target_column: int = Field(default=2, ge=1)
-    """Column of the target in a tab-separated file, counted from 1."""
+    source_column: int | None = Field(default=None, ge=1)
+    """Column of the source in a tab-separated file, counted from 1; without it the file has two columns,
+    source and target."""
+    target_column: int | None = Field(default=None, ge=1)
+    """Column of the target in a tab-separated file, counted from 1; likewise."""
     source_field: str = "source"
     """Name of the source in a JSON line."""
     target_field: str = "target"
@@ -211,18 +212,18 @@ class ModelSettings(Settings):
 class TrainingSettings(Settings):
     """How the model is trained."""
 
-    batch_size: int = Field(default=64, ge=1)
+    batch_size: int = Field(default=32, ge=1)
     """Size of a batch, in `batch_unit`."""
     batch_unit: Literal["sentences", "tokens"] = "sentences"
     """What `batch_size` counts: pairs, or target tokens with padding."""
-    epochs: int = Field(default=60, ge=1)
+    epochs: int = Field(default=25, ge=1)
     """Most passes over the training data."""
     max_steps: int | None = Field(default=None, ge=1)
     """Most updates; the smallest of epochs, max_steps and minutes ends the training."""
     minutes: float = Field(default=10.0, ge=0)
     """Most minutes of training, 0 for no limit. The updates that fit are planned once, from the speed
     measured in the first updates, and written down, so that the schedule can end where the training does."""
-    learning_rate: float = Field(default=2e-3, gt=0)
+    learning_rate: float = Field(default=4e-3, gt=0)
     """Highest learning rate."""
     schedule: Literal["cosine", "inverse_sqrt", "plateau", "constant"] = "cosine"
     """How the learning rate changes after the warm-up."""
@@ -242,8 +243,9 @@ class TrainingSettings(Settings):
     """Largest norm of the gradient, 0 for no clipping."""
     average_decay: float = Field(default=0.998, ge=0, lt=1)
     """Decay of the running average of the weights, which is what is validated and kept; 0 turns it off."""
-    metric: str = "loss"
-    """What is watched on the dev data: loss, or a decoded metric (exact, bleu, chrf, wer, cer, per, ter)."""
+    metric: str = "auto"
+    """What is watched on the dev data: loss, or a decoded metric (exact, bleu, chrf, wer, cer, per, ter);
+    auto is exact for targets of symbols or characters and chrf for longer text."""
     patience: int = Field(default=10, ge=0)
     """Validations without gain before the training stops early; 0 never stops early."""
     validate_every: int = Field(default=0, ge=0)
@@ -266,7 +268,7 @@ class TrainingSettings(Settings):
     @field_validator("metric")
     @classmethod
     def _known_metric(cls, value: str) -> str:
-        return value if value == "loss" else METRICS.check(value)
+        return value if value in ("auto", "loss") else METRICS.check(value)
 
     @model_validator(mode="after")
     def _combination(self) -> TrainingSettings:

@@ -75,6 +75,8 @@ def test_first_line_without_a_tab_is_an_error(tmp_path):
 def test_columns_can_be_chosen(tmp_path):
     path = write(tmp_path, "a.tsv", "1\tx\ta\n2\ty\tb\n")
     assert texts(path, settings=data(source_column=3, target_column=2)) == [("a", "x"), ("b", "y")]
+    with pytest.raises(DataError, match=r"line 1: found 3 columns, expected 2 columns.*--source-column"):
+        texts(path)
     with pytest.raises(DataError, match="found 3 columns, expected 4 columns .source in column 4"):
         texts(path, settings=data(source_column=4, target_column=2))
 

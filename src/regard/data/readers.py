@@ -102,24 +102,25 @@ def _count(n: int, what: str) -> str:
 
 
 def read_tsv(path: str, *, target_path: str | None, settings: DataSettings) -> Iterator[Pair]:
-    """Read columns divided by tabs; quotes mean nothing, and each line has as many columns as the first."""
+    """Read columns divided by tabs; quotes mean nothing.
+
+    A line has two columns or, where columns are chosen, as many as the first.
+    """
     del target_path
-    source, target = settings.source_column - 1, settings.target_column - 1
+    source, target = (settings.source_column or 1) - 1, (settings.target_column or 2) - 1
+    chosen = settings.source_column is not None or settings.target_column is not None
     needed = max(source, target) + 1
-    expected = 0
+    expected = 0 if chosen else 2
     for number, line in iter_lines(path, encoding=settings.encoding):
         if not line.strip():
             continue
         columns = line.split("\t")
         expected = expected or max(needed, len(columns))
         if len(columns) != expected:
-            names = (
-                "source<TAB>target"
-                if expected == 2
-                else f"source in column {source + 1}, target in {target + 1}"
-            )
+            names = f"source in column {source + 1}, target in {target + 1}" if chosen else "source<TAB>target"
+            hint = "" if chosen or len(columns) < expected else "; choose with --source-column and --target-column"
             raise DataError(
-                f"found {_count(len(columns), 'column')}, expected {_count(expected, 'column')} ({names})",
+                f"found {_count(len(columns), 'column')}, expected {_count(expected, 'column')} ({names}){hint}",
                 path=path,
                 line=number,
             )

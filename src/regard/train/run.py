@@ -140,6 +140,7 @@ class _Run:
         if not len(train_pairs):
             raise DataError("no training pair is left: all are over max_source_len or max_target_len")
         dev_pairs = self.encode(self.data.dev, "dev", tokenizers)
+        self._choose_metric(tokenizers[1].kind, has_dev=len(dev_pairs) > 0)
         facts = self._facts(train_pairs, dev_pairs, command)
         if checkpoint is not None and self.folder is not None:
             self._require_same_data(load_facts(self.folder), facts)
@@ -217,6 +218,14 @@ class _Run:
             listeners=self.listeners,
             n_dev=len(dev_pairs),
         )
+
+    def _choose_metric(self, target_kind: str, *, has_dev: bool) -> None:
+        """Settle what ``auto`` watches."""
+        if self.config.training.metric != "auto":
+            return
+        metric = "exact" if target_kind in ("space", "char", "grapheme") else "chrf"
+        training = self.config.training.model_copy(update={"metric": metric if has_dev else "loss"})
+        self.config = self.config.model_copy(update={"training": training})
 
     def _facts(self, train_pairs: EncodedPairs, dev_pairs: EncodedPairs, command: str) -> Facts:
         return Facts(
@@ -318,6 +327,9 @@ def _resumed_config(folder: Path, config: Config) -> Config:
     """The settings of the run that is resumed, with those that may change taken from the new ones."""
     before = load_settings(folder)
     changed = [name for name in ("data", "model") if getattr(before, name) != getattr(config, name)]
+    if config.training.metric == "auto":
+        training = config.training.model_copy(update={"metric": before.training.metric})
+        config = config.model_copy(update={"training": training})
     old, new = before.training.model_dump(), config.training.model_dump()
     changed += [f"training.{name}" for name in old if old[name] != new[name] and name not in _MAY_CHANGE]
     if changed:
