@@ -16,7 +16,23 @@ from pathlib import Path
 
 from machine import RESULTS, describe, shared_data
 
-LANGUAGES = "ady arm bul dut fre geo gre hin hun ice jpn kor lit rum vie".split()
+LANGUAGES = [
+    "ady",
+    "arm",
+    "bul",
+    "dut",
+    "fre",
+    "geo",
+    "gre",
+    "hin",
+    "hun",
+    "ice",
+    "jpn",
+    "kor",
+    "lit",
+    "rum",
+    "vie",
+]
 # Gorman et al. 2020, table 3: LSTM with attention, word error rate on the test set.
 PUBLISHED = dict(
     zip(
@@ -91,10 +107,14 @@ def main() -> None:
     """Run the languages and write the table."""
     from regard.cli.common import nested
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--languages", nargs="+", default=LANGUAGES, choices=LANGUAGES)
     parser.add_argument("--jobs", type=int, default=1, help="languages trained at the same time")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of regard")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of regard"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     data, settings = shared_data(), nested(arguments.set)

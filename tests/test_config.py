@@ -55,7 +55,10 @@ def test_all_mistakes_are_reported_at_once_in_one_line():
         ({"model": {"attention": {"normaliser": "softmx"}}}, "did you mean 'softmax'"),
         ({"training": {"metric": "blue"}}, "did you mean 'bleu'"),
         ({"training": {"schedule": "plateau", "validate_every": 1}}, "reacts to noise"),
-        ({"model": {"context": "last"}, "decoding": {"coverage_penalty": 0.1}}, "coverage_penalty needs attention"),
+        (
+            {"model": {"context": "last"}, "decoding": {"coverage_penalty": 0.1}},
+            "coverage_penalty needs attention",
+        ),
         ({"version": 99}, "format is version 99"),
         ({"model": {"cell": 3}}, "model.cell"),
     ],

@@ -9,9 +9,9 @@ from typing import Any
 from regard.config import Config, load_settings_file, make_config, merge
 from regard.folder import load_model
 from regard.seq2seq import Seq2Seq
-from regard.train.events import Listener
-from regard.train.run import read_training_data, run_training
-from regard.train.sources import PairSource
+from regard.training.events import Listener
+from regard.training.run import read_training_data, run_training
+from regard.training.sources import PairSource
 
 __all__ = ["load", "train"]
 
@@ -48,7 +48,7 @@ def train(
         minutes: Most minutes of training; 0 for no limit.
         resume: Go on with the training in ``output``.
         force: Replace the model in ``output``.
-        listeners: Called with each event of the training (see `regard.train.events`).
+        listeners: Called with each event of the training (see `regard.training.events`).
 
     Raises:
         ConfigError: Settings that cannot work, or an ``output`` that is taken.

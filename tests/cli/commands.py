@@ -11,7 +11,12 @@ ENV = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
 C_LOCALE = {**ENV, "LC_ALL": "C", "PYTHONUTF8": "0", "LANG": "C"}
 
 
-def regard(*arguments: object, stdin: bytes | str | None = None, env: dict[str, str] | None = None, cwd: Path | None = None):
+def regard(
+    *arguments: object,
+    stdin: bytes | str | None = None,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+):
     """Run a command; returns the finished process with bytes."""
     raw = stdin.encode("utf-8") if isinstance(stdin, str) else stdin
     return subprocess.run(

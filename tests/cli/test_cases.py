@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.commands import C_LOCALE, ENV, QUICK, error_line, regard, start
 
 import regard as package
+from cli.commands import C_LOCALE, ENV, QUICK, error_line, regard, start
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_windows_files_train_the_same_vocabulary(tmp_path):
     plain.write_bytes(b"abc\tx y\nabd\tx z\n" * 9)
     marked.write_bytes(b"\xef\xbb\xbf" + b"abc\tx y\r\nabd\tx z\r\n" * 9)
     for path in (plain, marked):
-        assert regard("train", path, "-o", path.with_suffix(""), *QUICK).returncode == 0
+        assert regard("train", path, "--dev", path, "-o", path.with_suffix(""), *QUICK).returncode == 0
     for side in ("source", "target"):
         files = [path.with_suffix("") / f"{side}.tokenizer.json" for path in (plain, marked)]
         assert files[0].read_bytes() == files[1].read_bytes()
@@ -116,7 +116,10 @@ def test_nbest_stand_on_the_line_of_their_source(upper_model):
     assert [len(line.split("\t")) for line in lines] == [3, 1, 3]
     rows = predicted(upper_model, "ab\n", "--beam", 4, "--nbest", 3, "--format", "tsv")
     assert len(rows[0].split("\t")) == 7
-    (record,) = map(json.loads, predicted(upper_model, "ab\n", "--beam", 4, "--nbest", 3, "--format", "jsonl", "--attention"))
+    (record,) = map(
+        json.loads,
+        predicted(upper_model, "ab\n", "--beam", 4, "--nbest", 3, "--format", "jsonl", "--attention"),
+    )
     assert len(record["alternatives"]) == 3
     assert np.shape(record["attention"]) == (len(record["target_tokens"]), 3)
 
@@ -145,7 +148,7 @@ def test_bad_training_file_is_one_line_and_leaves_no_folder(tmp_path, content, m
 def test_encoding_option_reads_what_is_not_utf8(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(b"caf\xe9\tk a f e\nabc\ta b\n" * 5)
-    assert regard("train", path, "-o", tmp_path / "m", "--encoding", "latin-1", *QUICK).returncode == 0
+    assert regard("train", path, "--dev", path, "-o", tmp_path / "m", "--encoding", "latin-1", *QUICK).returncode == 0
     assert "\u00e9" in (tmp_path / "m" / "source.tokenizer.json").read_text(encoding="utf-8")
 
 
@@ -172,10 +175,13 @@ def test_blank_side_is_skipped_with_one_counted_warning(tmp_path):
 def test_either_normal_form_gives_the_same_output(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("caf\u00e9\tk a f e\nabc\ta b\n" * 5, encoding="utf-8")
-    assert regard("train", path, "-o", tmp_path / "m", *QUICK).returncode == 0
+    assert regard("train", path, "--dev", path, "-o", tmp_path / "m", *QUICK).returncode == 0
     one, other = predicted(tmp_path / "m", "caf\u00e9\ncafe\u0301\n")
     assert one == other
-    assert json.loads((tmp_path / "m" / "source.tokenizer.json").read_text(encoding="utf-8"))["normal_form"] == "NFC"
+    assert (
+        json.loads((tmp_path / "m" / "source.tokenizer.json").read_text(encoding="utf-8"))["normal_form"]
+        == "NFC"
+    )
 
 
 def test_symbols_never_seen_get_a_line_and_are_named(upper_model):
@@ -198,8 +204,8 @@ def test_unknown_output_copies_the_raw_source_symbol_when_asked(tmp_path):
             "training": {"epochs": 20, "batch_size": 32, "learning_rate": 0.01, "threads": 1, "minutes": 0},
         },
     )
-    plain, = model.predict(["a b never c"])
-    copied, = model.predict(["a b never c"], copy_unknown=True)
+    (plain,) = model.predict(["a b never c"])
+    (copied,) = model.predict(["a b never c"], copy_unknown=True)
     assert plain.text == "a b \u2047 c"
     assert copied.text == "a b never c"
     assert plain.unknown == ("never",)
@@ -209,7 +215,18 @@ def test_reserved_words_of_others_come_back(tmp_path):
     text = "<eos>\t<pad> [X] {Y}\n"
     path = tmp_path / "a.tsv"
     path.write_text(text * 30, encoding="utf-8")
-    options = ["--source-tokenizer", "space", "--target-tokenizer", "space", "--hidden", 16, "--epochs", 40, "--threads", 1]
+    options = [
+        "--source-tokenizer",
+        "space",
+        "--target-tokenizer",
+        "space",
+        "--hidden",
+        16,
+        "--epochs",
+        40,
+        "--threads",
+        1,
+    ]
     assert regard("train", path, "-o", tmp_path / "m", *options, "--learning-rate", 0.02).returncode == 0
     assert predicted(tmp_path / "m", "<eos>\n") == ["<pad> [X] {Y}"]
 
@@ -272,20 +289,32 @@ def test_terminated_training_says_how_to_go_on_and_does(pairs_file, tmp_path):
 
 def test_killed_at_any_moment_leaves_a_checkpoint_that_goes_on(pairs_file, tmp_path):
     folder, rng = tmp_path / "m", random.Random(7)
+    manifest = folder / "checkpoint" / "manifest.json"
     step = 0
     for attempt in range(6):
         extra = ["--resume"] if attempt else []
         process = start(
-            "train", pairs_file, "-o", folder, *QUICK, "--epochs", 10_000, "--set", "training.save_every=1",
-            "--set", "training.validate_every=1000000", *extra,
+            "train",
+            pairs_file,
+            "-o",
+            folder,
+            *QUICK,
+            "--epochs",
+            10_000,
+            "--set",
+            "training.save_every=1",
+            "--set",
+            "training.validate_every=1000000",
+            *extra,
         )
-        known = (folder / "checkpoint" / "manifest.json").read_bytes() if attempt else b""
-        manifest = folder / "checkpoint" / "manifest.json"
-        assert wait_for(lambda known=known: manifest.exists() and manifest.read_bytes() != known), process.stderr.read1()
+        known = manifest.read_bytes() if attempt else b""
+        assert wait_for(lambda known=known: manifest.exists() and manifest.read_bytes() != known), (
+            process.stderr.read1()
+        )
         time.sleep(rng.uniform(0, 0.3))
         process.kill()
         process.communicate()
-        from regard.train.checkpoint import load_checkpoint
+        from regard.training.checkpoint import load_checkpoint
 
         found = load_checkpoint(folder / "checkpoint")
         assert found.state["step"] >= step
@@ -345,7 +374,9 @@ def test_missing_file_of_a_model_is_named(broken, name):
 
 
 def test_folder_that_is_no_model_says_so(tmp_path):
-    assert "expected a model folder, found nothing" in error_line(regard("predict", tmp_path / "no", stdin="a\n"))
+    assert "expected a model folder, found nothing" in error_line(
+        regard("predict", tmp_path / "no", stdin="a\n")
+    )
     assert "not a model folder" in error_line(regard("predict", tmp_path, stdin="a\n"))
 
 
@@ -385,8 +416,17 @@ def test_one_pair_trains_with_a_warning(tmp_path):
 
 def test_loss_that_is_not_finite_is_one_line(pairs_file, tmp_path):
     done = regard(
-        "train", pairs_file, "-o", tmp_path / "m", *QUICK, "--learning-rate", 1e6, "--epochs", 50,
-        "--set", "training.warmup_steps=0",
+        "train",
+        pairs_file,
+        "-o",
+        tmp_path / "m",
+        *QUICK,
+        "--learning-rate",
+        1e6,
+        "--epochs",
+        50,
+        "--set",
+        "training.warmup_steps=0",
     )
     assert done.returncode == 1
     assert "the loss is not finite at update" in error_line(done)

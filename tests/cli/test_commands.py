@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from cli.commands import QUICK, error_line, regard
 
 import regard as package
+from cli.commands import QUICK, error_line, regard
 
 
 def test_help_lists_the_commands_and_version_is_the_packages():
@@ -35,8 +35,19 @@ def pairs_file(upper_pairs, tmp_path_factory) -> Path:
 
 def test_evaluate_prints_table_and_writes_json_plot_and_outputs(upper_model, pairs_file, tmp_path):
     done = regard(
-        "evaluate", upper_model, pairs_file, "--json", tmp_path / "r.json", "--plot", tmp_path / "r.svg",
-        "--predictions", tmp_path / "p.tsv", "--buckets", "2,4", "--threads", 1,
+        "evaluate",
+        upper_model,
+        pairs_file,
+        "--json",
+        tmp_path / "r.json",
+        "--plot",
+        tmp_path / "r.svg",
+        "--predictions",
+        tmp_path / "p.tsv",
+        "--buckets",
+        "2,4",
+        "--threads",
+        1,
     )
     assert done.returncode == 0, done.stderr.decode()
     shown = done.stdout.decode()
@@ -51,13 +62,21 @@ def test_evaluate_prints_table_and_writes_json_plot_and_outputs(upper_model, pai
 
 
 def test_evaluate_refuses_bad_buckets_metrics_and_pictures_before_it_works(upper_model, pairs_file, tmp_path):
-    assert "expected rising lengths" in error_line(regard("evaluate", upper_model, pairs_file, "--buckets", "5,2"))
-    assert "none of the metrics" in error_line(regard("evaluate", upper_model, pairs_file, "--metrics", "blue"))
-    assert "a picture ends in" in error_line(regard("evaluate", upper_model, pairs_file, "--plot", tmp_path / "a.bmp"))
+    assert "expected rising lengths" in error_line(
+        regard("evaluate", upper_model, pairs_file, "--buckets", "5,2")
+    )
+    assert "none of the metrics" in error_line(
+        regard("evaluate", upper_model, pairs_file, "--metrics", "blue")
+    )
+    assert "a picture ends in" in error_line(
+        regard("evaluate", upper_model, pairs_file, "--plot", tmp_path / "a.bmp")
+    )
 
 
 def test_score_of_the_own_output_is_the_score_of_predict(upper_model, tmp_path):
-    rows = regard("predict", upper_model, "--format", "tsv", "--threads", 1, stdin="abc\nhh\n").stdout.decode()
+    rows = regard(
+        "predict", upper_model, "--format", "tsv", "--threads", 1, stdin="abc\nhh\n"
+    ).stdout.decode()
     fields = [line.split("\t") for line in rows.splitlines()]
     path = tmp_path / "own.tsv"
     path.write_text("".join(f"{source}\t{text}\n" for source, text, _ in fields), encoding="utf-8")
@@ -70,7 +89,15 @@ def test_score_of_the_own_output_is_the_score_of_predict(upper_model, tmp_path):
 
 def test_explain_draws_and_writes_the_alignment(upper_model, tmp_path):
     done = regard(
-        "explain", upper_model, "abc", "--png", tmp_path / "a.png", "--svg", tmp_path / "a.svg", "--json", tmp_path / "a.json"
+        "explain",
+        upper_model,
+        "abc",
+        "--png",
+        tmp_path / "a.png",
+        "--svg",
+        tmp_path / "a.svg",
+        "--json",
+        tmp_path / "a.json",
     )
     assert done.returncode == 0, done.stderr.decode()
     assert "A B C" in done.stdout.decode()
@@ -120,9 +147,19 @@ def test_every_setting_has_a_meaning():
 
 
 def test_settings_come_from_file_options_and_set_in_rising_order(pairs_file, tmp_path):
-    (tmp_path / "c.yaml").write_text("model: {hidden_size: 20, cell: gru}\ntraining: {seed: 5}\n", encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(
+        "model: {hidden_size: 20, cell: gru}\ntraining: {seed: 5}\n", encoding="utf-8"
+    )
     done = regard(
-        "train", pairs_file, "-o", tmp_path / "m", *QUICK, "--config", tmp_path / "c.yaml", "--set", "model.embedding_size=6"
+        "train",
+        pairs_file,
+        "-o",
+        tmp_path / "m",
+        *QUICK,
+        "--config",
+        tmp_path / "c.yaml",
+        "--set",
+        "model.embedding_size=6",
     )
     assert done.returncode == 0, done.stderr.decode()
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8"))
@@ -166,7 +203,18 @@ def test_pairs_come_from_standard_input_and_corpora_by_name(upper_pairs, tmp_pat
 
 def test_sampling_is_repeated_by_its_seed(upper_model):
     def drawn(seed):
-        return regard("predict", upper_model, "--sample", "--temperature", 3, "--seed", seed, "--threads", 1, stdin="abcdefg\n" * 5).stdout
+        return regard(
+            "predict",
+            upper_model,
+            "--sample",
+            "--temperature",
+            3,
+            "--seed",
+            seed,
+            "--threads",
+            1,
+            stdin="abcdefg\n" * 5,
+        ).stdout
 
     assert drawn(3) == drawn(3)
     assert drawn(3) != drawn(4)
@@ -176,5 +224,9 @@ def test_output_goes_to_the_file_that_is_named(upper_model, tmp_path):
     done = regard("predict", upper_model, "-", "-o", tmp_path / "out", "--threads", 1, stdin="a\n\n")
     assert done.stdout == b""
     assert (tmp_path / "out").read_bytes() == b"A\n\n"
-    assert "cannot be written" in error_line(regard("predict", upper_model, "-o", tmp_path / "no" / "out", stdin="a\n"))
-    assert "none of text, tsv, jsonl" in error_line(regard("predict", upper_model, "--format", "csv", stdin="a\n"))
+    assert "cannot be written" in error_line(
+        regard("predict", upper_model, "-o", tmp_path / "no" / "out", stdin="a\n")
+    )
+    assert "none of text, tsv, jsonl" in error_line(
+        regard("predict", upper_model, "--format", "csv", stdin="a\n")
+    )

@@ -19,14 +19,25 @@ def pairs_of(lengths) -> EncodedPairs:
     """Pairs whose tokens tell their row and place."""
     sides = []
     for side in (0, 1):
-        sides.append(EncodedSide.join([[3 + 100 * row + place for place in range(pair[side])] for row, pair in enumerate(lengths)]))
+        sides.append(
+            EncodedSide.join(
+                [[3 + 100 * row + place for place in range(pair[side])] for row, pair in enumerate(lengths)]
+            )
+        )
     return EncodedPairs(*sides)
 
 
 @quick
-@given(lengths=LENGTHS, size=st.integers(1, 7), unit=st.sampled_from(["sentences", "tokens"]), epoch=st.integers(0, 3))
+@given(
+    lengths=LENGTHS,
+    size=st.integers(1, 7),
+    unit=st.sampled_from(["sentences", "tokens"]),
+    epoch=st.integers(0, 3),
+)
 def test_each_pair_once_an_epoch_with_exact_content(lengths, size, unit, epoch):
-    batches = Batches(pairs_of(lengths), batch_size=size * (1 if unit == "sentences" else 5), unit=unit, seed=3)
+    batches = Batches(
+        pairs_of(lengths), batch_size=size * (1 if unit == "sentences" else 5), unit=unit, seed=3
+    )
     seen = []
     for batch in batches.epoch(epoch):
         for place, row in enumerate(batch.rows.tolist()):
@@ -48,7 +59,12 @@ def test_each_pair_once_an_epoch_with_exact_content(lengths, size, unit, epoch):
 
 
 @quick
-@given(lengths=LENGTHS, size=st.integers(1, 7), unit=st.sampled_from(["sentences", "tokens"]), start=st.integers(0, 5))
+@given(
+    lengths=LENGTHS,
+    size=st.integers(1, 7),
+    unit=st.sampled_from(["sentences", "tokens"]),
+    start=st.integers(0, 5),
+)
 def test_order_depends_on_seed_and_epoch_and_can_be_entered_anywhere(lengths, size, unit, start):
     def order(seed, epoch, start=0):
         made = Batches(pairs_of(lengths), batch_size=size, unit=unit, seed=seed)
@@ -90,7 +106,9 @@ def test_pairs_are_encoded_and_too_long_ones_counted():
     assert len(encoded) == 1
     assert n_too_long == 2
     assert encoded.source.tokens.tolist() == [*tokenizer.encode("ab"), EOS]
-    other, _ = EncodedPairs.from_pairs([("ab", "b")], tokenizer, tokenizer, max_source_len=3, max_target_len=3)
+    other, _ = EncodedPairs.from_pairs(
+        [("ab", "b")], tokenizer, tokenizer, max_source_len=3, max_target_len=3
+    )
     assert encoded.fingerprint() != other.fingerprint()
 
 
@@ -99,7 +117,11 @@ def test_no_pairs_make_no_arrays():
 
 
 @quick
-@given(keys=st.lists(st.sampled_from("abcdefghij"), max_size=40), fraction=st.sampled_from([0.05, 0.3]), seed=st.integers(0, 9))
+@given(
+    keys=st.lists(st.sampled_from("abcdefghij"), max_size=40),
+    fraction=st.sampled_from([0.05, 0.3]),
+    seed=st.integers(0, 9),
+)
 def test_no_source_stands_on_both_sides_of_the_split(keys, fraction, seed):
     train, dev = split_held_out(keys, fraction=fraction, seed=seed)
     assert sorted([*train, *dev]) == list(range(len(keys)))

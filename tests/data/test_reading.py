@@ -110,7 +110,9 @@ def test_missing_file_folder_and_damaged_archive_are_one_line(tmp_path):
 
 def test_byte_that_is_not_utf8_is_named_with_line_offset_and_hint(tmp_path):
     path = write(tmp_path, "a.tsv", b"a\tx\ncaf\xe9\tk a f e\n")
-    with pytest.raises(DataError, match=r"line 2: byte 0xe9 at offset 3 of the line is not UTF-8.*--encoding"):
+    with pytest.raises(
+        DataError, match=r"line 2: byte 0xe9 at offset 3 of the line is not UTF-8.*--encoding"
+    ):
         texts(path)
     assert texts(path, settings=data(encoding="latin-1"))[1] == ("caf\u00e9", "k a f e")
 
@@ -136,7 +138,9 @@ def test_parallel_files_are_read_line_by_line(tmp_path):
     assert report.messages() == ["1 pairs with a blank side were skipped, the first in line 2"]
 
 
-@pytest.mark.parametrize(("left", "right", "counts"), [("a\nb\nc\n", "x\ny\n", (3, 2)), ("a\n", "x\ny\nz\n", (1, 3))])
+@pytest.mark.parametrize(
+    ("left", "right", "counts"), [("a\nb\nc\n", "x\ny\n", (3, 2)), ("a\n", "x\ny\nz\n", (1, 3))]
+)
 def test_parallel_files_of_unequal_length_are_an_error_with_both_counts(tmp_path, left, right, counts):
     one, two = write(tmp_path, "s", left), write(tmp_path, "t", right)
     with pytest.raises(DataError, match=f"s has {counts[0]}, .*t has {counts[1]}"):
@@ -149,7 +153,9 @@ def test_parallel_without_a_second_file_is_refused(tmp_path):
 
 
 def test_json_lines_are_read_by_field(tmp_path):
-    path = write(tmp_path, "a.jsonl", '{"source": "a\\tb", "target": "x"}\n\n{"source": "c", "target": "y"}\n')
+    path = write(
+        tmp_path, "a.jsonl", '{"source": "a\\tb", "target": "x"}\n\n{"source": "c", "target": "y"}\n'
+    )
     assert list(read_pairs(path)) == [Pair("a\tb", "x", 1), Pair("c", "y", 3)]
 
 

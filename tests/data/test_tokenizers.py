@@ -25,7 +25,9 @@ KINDS = ["char", "grapheme", "space", "word", "bpe", "unigram"]
 
 def make(kind: str, texts=SENTENCES, **changes) -> Tokenizer:
     size = 60 if kind == "unigram" else 120
-    return Tokenizer.train(texts, SideSettings(tokenizer=kind, **{"vocabulary_size": size, **changes}), side="source")
+    return Tokenizer.train(
+        texts, SideSettings(tokenizer=kind, **{"vocabulary_size": size, **changes}), side="source"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,7 +137,11 @@ def test_saved_tokenizer_is_the_same(kind, tmp_path):
     tokenizer.save(tmp_path / "t.json")
     loaded = Tokenizer.load(tmp_path / "t.json")
     assert len(loaded) == len(tokenizer)
-    assert (loaded.kind, loaded.normal_form, loaded.why) == (tokenizer.kind, tokenizer.normal_form, tokenizer.why)
+    assert (loaded.kind, loaded.normal_form, loaded.why) == (
+        tokenizer.kind,
+        tokenizer.normal_form,
+        tokenizer.why,
+    )
     for text in [*SENTENCES, "unseen \u2603 words"]:
         assert loaded.encode(text) == tokenizer.encode(text)
         assert loaded.tokens(text) == tokenizer.tokens(text)
@@ -151,7 +157,15 @@ def test_training_twice_gives_the_same_tokens():
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"{}", pickle.dumps({"a": 1}), b'{"format": "regard-tokenizer", "version": 1}', b"\xff\xfe"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        pickle.dumps({"a": 1}),
+        b'{"format": "regard-tokenizer", "version": 1}',
+        b"\xff\xfe",
+    ],
 )
 def test_damaged_file_is_one_line_that_names_it(tmp_path, content):
     path = tmp_path / "t.json"
@@ -164,7 +178,9 @@ def test_damaged_file_is_one_line_that_names_it(tmp_path, content):
 def test_missing_file_and_other_version_are_named(tmp_path):
     with pytest.raises(ModelFolderError, match="missing"):
         Tokenizer.load(tmp_path / "t.json")
-    (tmp_path / "t.json").write_text(json.dumps({"format": "regard-tokenizer", "version": 9}), encoding="utf-8")
+    (tmp_path / "t.json").write_text(
+        json.dumps({"format": "regard-tokenizer", "version": 9}), encoding="utf-8"
+    )
     with pytest.raises(ModelFolderError, match="found regard-tokenizer version 9, expected"):
         Tokenizer.load(tmp_path / "t.json")
 

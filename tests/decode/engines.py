@@ -12,7 +12,9 @@ from regard.nn.types import EOS, PAD
 TARGET_SIZE = 7
 
 
-def random_engine(seed: int, *, target_size: int = TARGET_SIZE, sharpness: float = 3.0, **model: object) -> EncoderDecoder:
+def random_engine(
+    seed: int, *, target_size: int = TARGET_SIZE, sharpness: float = 3.0, **model: object
+) -> EncoderDecoder:
     """A random model in double precision whose outputs are not all alike."""
     torch.manual_seed(seed)
     settings = make_config({"model": {"hidden_size": 10, "embedding_size": 6, "dropout": 0.0, **model}})

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from decode.engines import TARGET_SIZE, random_engine, random_sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decode.engines import TARGET_SIZE, random_engine, random_sources
 from regard.config import DecodingSettings, make_config
 from regard.decode.forced import force
 from regard.decode.hypothesis import Hypothesis
@@ -30,7 +30,12 @@ def decoding(**changes: object) -> DecodingSettings:
 def run(engine, source, lens, max_lens=None, keys=None, **changes):
     with torch.inference_mode():
         return search(
-            engine, source, lens, settings=decoding(**changes), max_lens=max_lens or [9] * len(lens), keys=keys
+            engine,
+            source,
+            lens,
+            settings=decoding(**changes),
+            max_lens=max_lens or [9] * len(lens),
+            keys=keys,
         )
 
 
@@ -71,7 +76,9 @@ def test_what_is_found_does_not_depend_on_the_batch(seed, model, lengths, beam, 
     options = {"beam": beam, "nbest": beam, "coverage_penalty": coverage}
     together = run(engine, source, lens, limits, **options)
     for row, length in enumerate(lengths):
-        alone = run(engine, source[row : row + 1, :length], lens[row : row + 1], limits[row : row + 1], **options)[0]
+        alone = run(
+            engine, source[row : row + 1, :length], lens[row : row + 1], limits[row : row + 1], **options
+        )[0]
         assert len(alone) == len(together[row])
         assert all(itertools.starmap(same, zip(alone, together[row], strict=True)))
 
@@ -106,7 +113,9 @@ def test_forced_score_of_an_output_is_the_score_it_was_found_with(seed, model, b
             n_tokens = len(hypothesis.tokens)
             target = torch.tensor([[*hypothesis.tokens, PAD, PAD]])
             with torch.inference_mode():
-                scored = force(engine, source[row : row + 1], lens[row : row + 1], target, torch.tensor([n_tokens]))
+                scored = force(
+                    engine, source[row : row + 1], lens[row : row + 1], target, torch.tensor([n_tokens])
+                )
             assert same(scored[0], hypothesis)
             assert math.isclose(sum(hypothesis.token_log_probs), hypothesis.score, abs_tol=1e-4)
 
@@ -152,7 +161,9 @@ def test_beam_as_wide_as_all_continuations_equals_exhaustive_search(seed, model,
     engine = random_engine(seed, target_size=TARGET_SIZE - 2, **model)
     source, lens = random_sources(seed, [4])
     expected = enumerate_all(engine, source, lens, max_len, Penalties(alpha, beta))
-    found = run(engine, source, lens, [max_len], beam=108, nbest=10, length_penalty=alpha, coverage_penalty=beta)[0]
+    found = run(
+        engine, source, lens, [max_len], beam=108, nbest=10, length_penalty=alpha, coverage_penalty=beta
+    )[0]
     for one, other in zip(found, expected, strict=False):
         assert math.isclose(one.normalised, other.normalised, abs_tol=1e-6)
         assert one.tokens == other.tokens
@@ -214,7 +225,9 @@ def test_coverage_enters_the_rank(sample):
     changes = {"beam": 2, "nbest": 2, "sample": sample, "length_penalty": 0.0}
     for h in run(engine, source, lens, coverage_penalty=0.7, **changes)[0]:
         covered = torch.from_numpy(h.weights.mean(0).sum(0))
-        expected = h.score + float(Penalties(0.0, 0.7).coverage(covered, torch.ones_like(covered, dtype=torch.bool)))
+        expected = h.score + float(
+            Penalties(0.0, 0.7).coverage(covered, torch.ones_like(covered, dtype=torch.bool))
+        )
         assert h.normalised == pytest.approx(expected, abs=1e-4)
 
 
@@ -245,9 +258,7 @@ def test_draws_depend_on_seed_and_key_alone(seed, lengths):
 def test_other_seeds_draw_otherwise():
     engine = random_engine(2, sharpness=1.0)
     source, lens = random_sources(2, [5])
-    drawn = {
-        run(engine, source, lens, keys=[0], sample=True, seed=seed)[0][0].tokens for seed in range(12)
-    }
+    drawn = {run(engine, source, lens, keys=[0], sample=True, seed=seed)[0][0].tokens for seed in range(12)}
     assert len(drawn) > 6
 
 

@@ -103,7 +103,9 @@ def score_one(name: str, score, head: int, q: Array, k: Array, position: int) ->
     raise KeyError(name)
 
 
-def attend_one(attention, name: str, normaliser: str, q: Array, keys: Array, values: Array, target_position: int):
+def attend_one(
+    attention, name: str, normaliser: str, q: Array, keys: Array, values: Array, target_position: int
+):
     """One query over the real keys of one source: context and weights of each head."""
     heads, n = attention.heads, len(keys)
     parts = []
@@ -157,7 +159,11 @@ class ReferenceModel:
             out, h, c = run_cell(self.s.cell, xs, cell_parameters(layer.forwards))
             if layer.backwards is not None:
                 back, hb, cb = run_cell(self.s.cell, xs[::-1], cell_parameters(layer.backwards))
-                out, h, c = np.concatenate([out, back[::-1]], 1), np.concatenate([h, hb]), np.concatenate([c, cb])
+                out, h, c = (
+                    np.concatenate([out, back[::-1]], 1),
+                    np.concatenate([h, hb]),
+                    np.concatenate([c, cb]),
+                )
             xs = out + xs if self.s.residual and number else out
             finals.append((h, c))
         if self.s.reverse_source:
@@ -178,7 +184,9 @@ class ReferenceModel:
         else:
             q = context.query.detach().numpy()[0, 0]
             pooled = softmax(states @ q / math.sqrt(len(q))) @ states
-        return np.tanh(context.projection.weight.detach().numpy() @ pooled + context.projection.bias.detach().numpy())
+        return np.tanh(
+            context.projection.weight.detach().numpy() @ pooled + context.projection.bias.detach().numpy()
+        )
 
     def log_probs(self, source: list[int], target_in: list[int]) -> Array:
         """Log-probabilities of what follows each of ``target_in``."""
@@ -221,4 +229,6 @@ class ReferenceModel:
     def attend(self, query: Array, states: Array, step: int):
         """The attention's context and weights."""
         a = self.s.attention
-        return attend_one(self.m.decoder.context.attention, a.score, a.normaliser, query, states, states, step)
+        return attend_one(
+            self.m.decoder.context.attention, a.score, a.normaliser, query, states, states, step
+        )

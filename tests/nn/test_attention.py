@@ -8,9 +8,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from nn.references import NORMALISERS as NORMALISE
 from nn.references import attend_one
-
 from regard.errors import ConfigError
 from regard.nn.attention import Attention
 from regard.nn.normalisers import masked_entmax15, masked_softmax, masked_sparsemax

@@ -5,8 +5,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nn.references import ReferenceModel
 
+from nn.references import ReferenceModel
 from regard.config import PRESETS, make_config
 from regard.nn.model import EncoderDecoder
 from regard.nn.types import EOS, PAD
@@ -39,7 +39,9 @@ def make(choice: dict, seed: int = 0, dropout: float = 0.0) -> EncoderDecoder:
     torch.manual_seed(seed)
     model = {**SMALL, "dropout": dropout, **choice.get("model", {})}
     config = make_config({**choice, "model": model})
-    network = EncoderDecoder(config.model, source_size=SOURCE_SIZE, target_size=TARGET_SIZE, max_positions=19).double()
+    network = EncoderDecoder(
+        config.model, source_size=SOURCE_SIZE, target_size=TARGET_SIZE, max_positions=19
+    ).double()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

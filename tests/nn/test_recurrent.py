@@ -5,8 +5,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nn.references import cell_parameters, run_cell
 
+from nn.references import cell_parameters, run_cell
 from regard.nn.recurrent import Direction, LayerState, SharedDropout, reversal_index
 from regard.registry import CELLS
 

@@ -95,7 +95,7 @@ def read_references(
     model: Seq2Seq, path: str, target_path: str | None, encoding: str | None
 ) -> list[tuple[str, str]]:
     """Read pairs to evaluate or score: a file as in training, or a built-in corpus (its test part)."""
-    from regard.train.sources import read_source
+    from regard.training.sources import read_source
 
     data = model.config.data
     if encoding is not None:

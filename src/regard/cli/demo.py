@@ -57,7 +57,7 @@ def _train(corpus: Corpus, settings: dict[str, Any], *, folder: Path | None) -> 
     from regard.cli.common import command_line
     from regard.cli.progress import TrainingDisplay
     from regard.config import make_config
-    from regard.train.run import TrainingData, run_training
+    from regard.training.run import TrainingData, run_training
 
     config = make_config(settings)
     what = "attention" if config.model.context == "attention" else "one fixed vector"

@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from regard.train.events import Event, Finished, Message, Progress, Started, Validated
+from regard.training.events import Event, Finished, Message, Progress, Started, Validated
 
 __all__ = ["TrainingDisplay", "shown_time"]
 

@@ -150,8 +150,8 @@ def train(
     """
     given = dict(locals())
     from regard.errors import ConfigError
-    from regard.train.run import stored_data_name
-    from regard.train.signals import StopSignal
+    from regard.training.run import stored_data_name
+    from regard.training.signals import StopSignal
 
     if output is None:
         raise ConfigError("where to? Pass -o MODEL, the model folder to make")
@@ -172,7 +172,7 @@ def _settings(given: dict[str, Any]) -> Config:
     """Settings from, weakest first: the resumed run, the file, shortcuts, --set."""
     from regard.cli.common import nested
     from regard.config import load_settings_file, make_config, merge
-    from regard.train.run import stored_config
+    from regard.training.run import stored_config
 
     settings: dict[str, Any] = stored_config(given["output"]) if given["resume"] else {}
     if given["config"] is not None:
@@ -196,7 +196,7 @@ def _settings(given: dict[str, Any]) -> Config:
 def _run(pairs: str, given: dict[str, Any], config: Config) -> None:
     from regard.cli.common import command_line
     from regard.cli.progress import TrainingDisplay
-    from regard.train.run import read_training_data, run_training
+    from regard.training.run import read_training_data, run_training
 
     data = read_training_data(
         pairs,

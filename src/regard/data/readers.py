@@ -117,8 +117,14 @@ def read_tsv(path: str, *, target_path: str | None, settings: DataSettings) -> I
         columns = line.split("\t")
         expected = expected or max(needed, len(columns))
         if len(columns) != expected:
-            names = f"source in column {source + 1}, target in {target + 1}" if chosen else "source<TAB>target"
-            hint = "" if chosen or len(columns) < expected else "; choose with --source-column and --target-column"
+            names = (
+                f"source in column {source + 1}, target in {target + 1}" if chosen else "source<TAB>target"
+            )
+            hint = (
+                ""
+                if chosen or len(columns) < expected
+                else "; choose with --source-column and --target-column"
+            )
             raise DataError(
                 f"found {_count(len(columns), 'column')}, expected {_count(expected, 'column')} ({names}){hint}",
                 path=path,

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from regard.errors import ConfigError
-from regard.train.events import Event, Progress, Validated
+from regard.training.events import Event, Progress, Validated
 
 __all__ = ["JsonLines", "TensorBoard"]
 

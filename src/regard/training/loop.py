@@ -17,11 +17,11 @@ from regard.device import autocast, choose_precision
 from regard.errors import TrainingError
 from regard.nn.model import EncoderDecoder
 from regard.nn.types import PAD
-from regard.train.checkpoint import Checkpoint, collect_tensors, restore_checkpoint, save_checkpoint
-from regard.train.events import Event, Finished, Listener, Progress, Started, Validated
-from regard.train.optimiser import WeightAverage, learning_rate, make_optimiser
-from regard.train.signals import StopSignal
-from regard.train.state import TrainingState
+from regard.training.checkpoint import Checkpoint, collect_tensors, restore_checkpoint, save_checkpoint
+from regard.training.events import Event, Finished, Listener, Progress, Started, Validated
+from regard.training.optimiser import WeightAverage, learning_rate, make_optimiser
+from regard.training.signals import StopSignal
+from regard.training.state import TrainingState
 
 __all__ = ["Trainer", "batch_tensors", "smoothed_loss"]
 

@@ -17,17 +17,24 @@ from regard.data.pairs import EncodedPairs, EncodedSide
 from regard.errors import ConfigError, DataError, ModelFolderError, TrainingError
 from regard.facts import LengthLimit
 from regard.nn.model import EncoderDecoder
-from regard.train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from regard.train.events import Finished, Message, Progress, Started, Validated
-from regard.train.loop import Trainer, smoothed_loss
-from regard.train.optimiser import WeightAverage, learning_rate, make_optimiser
-from regard.train.run import read_training_data, run_training
-from regard.train.signals import StopSignal
-from regard.train.state import TrainingState
+from regard.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from regard.training.events import Finished, Message, Progress, Started, Validated
+from regard.training.loop import Trainer, smoothed_loss
+from regard.training.optimiser import WeightAverage, learning_rate, make_optimiser
+from regard.training.run import read_training_data, run_training
+from regard.training.signals import StopSignal
+from regard.training.state import TrainingState
 
 TINY = {
     "model": {"hidden_size": 12, "embedding_size": 7, "dropout": 0.2},
-    "training": {"epochs": 4, "batch_size": 16, "minutes": 0, "threads": 1, "validate_every": 7, "metric": "exact"},
+    "training": {
+        "epochs": 4,
+        "batch_size": 16,
+        "minutes": 0,
+        "threads": 1,
+        "validate_every": 7,
+        "metric": "exact",
+    },
 }
 
 
@@ -69,7 +76,7 @@ VARIANTS = [
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @pytest.mark.parametrize("stop", [7, 10])
 def test_stopped_and_resumed_equals_never_stopped(variant, stop, words, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.train.loop._REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("regard.training.loop._REPORT_SECONDS", 0.0)
     config = tiny(**variant)
     data = read_training_data(words, config=config)
     whole: list = []
@@ -108,11 +115,14 @@ def test_best_model_is_kept_and_not_the_last(words, tmp_path):
     events: list = []
     config = tiny(epochs=6, learning_rate=0.02)
     model = run_training(
-        read_training_data(words, config=config), config=config, folder=tmp_path / "m", listeners=[events.append]
+        read_training_data(words, config=config),
+        config=config,
+        folder=tmp_path / "m",
+        listeners=[events.append],
     )
     validations = [event for event in events if isinstance(event, Validated)]
     best = max(validations, key=lambda event: (event.values["exact"], -event.values["loss"]))
-    finished = [event for event in events if isinstance(event, Finished)][0]
+    finished = next(event for event in events if isinstance(event, Finished))
     assert finished.best_values["exact"] == best.values["exact"]
     assert model.facts.training["best_step"] == finished.best_step
     again = regard.load(tmp_path / "m")
@@ -123,7 +133,7 @@ def test_patience_stops_early(words):
     events: list = []
     config = tiny(epochs=40, learning_rate=1e-7, patience=3, validate_every=2)
     run_training(read_training_data(words, config=config), config=config, listeners=[events.append])
-    finished = [event for event in events if isinstance(event, Finished)][0]
+    finished = next(event for event in events if isinstance(event, Finished))
     assert finished.reason == "no gain in 3 validations"
     assert finished.step < 40 * 9
 
@@ -132,18 +142,18 @@ def test_minutes_plan_the_updates_and_end_the_training(words):
     events: list = []
     config = tiny(epochs=10_000, minutes=0.04, patience=0)
     run_training(read_training_data(words, config=config), config=config, listeners=[events.append])
-    finished = [event for event in events if isinstance(event, Finished)][0]
+    finished = next(event for event in events if isinstance(event, Finished))
     assert finished.step < 10_000
     assert "minutes are over" in finished.reason or "updates done" in finished.reason
     assert finished.elapsed < 30
 
 
 def test_started_tells_the_sizes_and_progress_the_speed(words, monkeypatch):
-    monkeypatch.setattr("regard.train.loop._REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("regard.training.loop._REPORT_SECONDS", 0.0)
     events: list = []
     config = tiny(epochs=1)
     run_training(read_training_data(words, config=config), config=config, listeners=[events.append])
-    started = [event for event in events if isinstance(event, Started)][0]
+    started = next(event for event in events if isinstance(event, Started))
     assert started.n_train + started.n_dev == len(words)
     progress = [event for event in events if isinstance(event, Progress)]
     assert all(event.pairs_per_second > 0 and event.tokens_per_second > 0 for event in progress)
@@ -161,8 +171,12 @@ def test_events_are_lines_of_json(words, tmp_path):
 
 
 def test_loss_that_is_not_finite_stops_with_the_update_and_what_to_lower(words, tmp_path):
-    config = tiny(learning_rate=1e6, epochs=30, warmup_steps=0, patience=0, weight_decay=0.5, average_decay=0.0)
-    with pytest.raises(TrainingError, match=r"not finite at update \d+ .*lower training.learning_rate") as caught:
+    config = tiny(
+        learning_rate=1e6, epochs=30, warmup_steps=0, patience=0, weight_decay=0.5, average_decay=0.0
+    )
+    with pytest.raises(
+        TrainingError, match=r"not finite at update \d+ .*lower training.learning_rate"
+    ) as caught:
         run_training(read_training_data(words, config=config), config=config, folder=tmp_path / "m")
     assert caught.value.exit_code == 1
 
@@ -225,7 +239,9 @@ def test_resume_refuses_other_settings_other_data_and_nothing(words, tmp_path):
 
 
 def test_too_long_pairs_are_left_out_and_counted(words):
-    config = make_config({**TINY, "data": {"max_source_len": 3}, "training": {**TINY["training"], "epochs": 1}})
+    config = make_config(
+        {**TINY, "data": {"max_source_len": 3}, "training": {**TINY["training"], "epochs": 1}}
+    )
     events: list = []
     run_training(read_training_data(words, config=config), config=config, listeners=[events.append])
     said = [event.text for event in events if isinstance(event, Message)]
@@ -284,7 +300,7 @@ def test_newest_checkpoint_replaces_the_one_before_only_when_complete(tmp_path, 
 
     for broken in ("save_file", "sync_folder", "write_text"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"regard.train.checkpoint.{broken}", full_disk)
+            patch.setattr(f"regard.training.checkpoint.{broken}", full_disk)
             with pytest.raises(OSError, match="No space left"):
                 save_checkpoint(tmp_path, checkpoint(2), name="step-2")
         assert load_checkpoint(tmp_path).state == {"step": 1}
@@ -327,7 +343,9 @@ def test_smoothed_loss_by_hand():
 
 def test_learning_rates_by_hand():
     def rate(step, schedule, **changes):
-        settings = make_config({"training": {"learning_rate": 1.0, "warmup_steps": 100, "schedule": schedule}}).training
+        settings = make_config(
+            {"training": {"learning_rate": 1.0, "warmup_steps": 100, "schedule": schedule}}
+        ).training
         return learning_rate(settings, step=step, total=1100, **changes)
 
     assert rate(50, "cosine") == rate(50, "constant") == 0.5
@@ -355,12 +373,17 @@ def test_average_follows_the_weights_with_a_warmed_up_decay():
 def test_vectors_do_not_decay():
     settings = make_config({"training": {"weight_decay": 0.3}}).training
     groups = make_optimiser(torch.nn.Linear(3, 5), settings).param_groups
-    assert [(group["weight_decay"], [p.dim() for p in group["params"]]) for group in groups] == [(0.3, [2]), (0.0, [1])]
+    assert [(group["weight_decay"], [p.dim() for p in group["params"]]) for group in groups] == [
+        (0.3, [2]),
+        (0.0, [1]),
+    ]
 
 
 def test_patience_and_halvings_are_counted():
     state = TrainingState()
-    settings = make_config({"training": {"schedule": "plateau", "plateau_patience": 0, "metric": "exact"}}).training
+    settings = make_config(
+        {"training": {"schedule": "plateau", "plateau_patience": 0, "metric": "exact"}}
+    ).training
     assert state.take_validation({"loss": 2.0, "exact": 50.0}, settings)
     assert not state.take_validation({"loss": 3.0, "exact": 50.0}, settings)
     assert (state.waited, state.halvings) == (1, 1)

@@ -11,7 +11,7 @@ from torch import nn
 from regard.data.batches import Batches
 from regard.device import autocast
 from regard.registry import METRICS
-from regard.train.loop import batch_tensors, smoothed_loss
+from regard.training.loop import batch_tensors, smoothed_loss
 
 if TYPE_CHECKING:
     from regard.seq2seq import Seq2Seq

@@ -23,13 +23,13 @@ from regard.errors import ConfigError, DataError
 from regard.facts import Facts, LengthLimit
 from regard.folder import load_facts, load_settings, load_tokenizers, new_network, save_frame, save_weights
 from regard.seq2seq import Seq2Seq
-from regard.train.checkpoint import Checkpoint, load_checkpoint
-from regard.train.events import Event, Listener, Message
-from regard.train.listeners import JsonLines, TensorBoard
-from regard.train.loop import Trainer
-from regard.train.sources import PairSource, read_source
-from regard.train.state import TrainingState
-from regard.train.validation import make_validation
+from regard.training.checkpoint import Checkpoint, load_checkpoint
+from regard.training.events import Event, Listener, Message
+from regard.training.listeners import JsonLines, TensorBoard
+from regard.training.loop import Trainer
+from regard.training.sources import PairSource, read_source
+from regard.training.state import TrainingState
+from regard.training.validation import make_validation
 
 __all__ = ["TrainingData", "read_training_data", "run_training"]
 
