@@ -191,6 +191,8 @@ def peer(train: list, dev: list, minutes: float) -> dict:
         print(json.dumps(row), flush=True)
         if row["bleu"] > best.get("bleu", -1):
             best = row
+    if not best:
+        sys.exit(f"OpenNMT-py wrote no checkpoint in {minutes:g} minutes: see {folder / 'log'}")
     return best
 
 

@@ -129,7 +129,7 @@ def test_registry_takes_one_name_once():
     assert registry.names() == ["one", "two"]
     for name in ("one", "two"):
         with pytest.raises(ConfigError, match="is already one of the things"):
-            registry.register(name)
+            registry.register(name)(3)
     with pytest.raises(ConfigError, match="none of the things: one, two; did you mean 'two'"):
         registry.get("tow")
 

@@ -64,10 +64,11 @@ def save_figure(figure: Any, path: Path) -> None:
 def _covered(path: str) -> set[int]:
     from fontTools.ttLib import TTCollection, TTFont
 
-    font = (
-        TTCollection(path, lazy=True).fonts[0] if path.endswith((".ttc", ".otc")) else TTFont(path, lazy=True)
-    )
-    return set(font.getBestCmap() or {})
+    if path.endswith((".ttc", ".otc")):
+        with TTCollection(path, lazy=True) as collection:
+            return set(collection.fonts[0].getBestCmap() or {})
+    with TTFont(path, lazy=True) as font:
+        return set(font.getBestCmap() or {})
 
 
 def font_families(texts: Iterable[str]) -> tuple[list[str], str]:

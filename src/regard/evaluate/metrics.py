@@ -103,10 +103,9 @@ class _SacreMetric(Metric):
 
     def signature(self) -> str:
         """The signature of sacrebleu."""
-        backend = self.backend
-        # Without a corpus sacrebleu does not yet know the number of references: it is one.
-        backend.get_signature().info["nrefs"] = 1
-        return f"{self.label}|{backend.get_signature()}"
+        # sacrebleu knows the number of references only once it has scored something.
+        self.backend.corpus_score(["a"], [["a"]])
+        return f"{self.label}|{self.backend.get_signature()}"
 
 
 class BLEU(_SacreMetric):
