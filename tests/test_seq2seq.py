@@ -13,7 +13,7 @@ def model(upper_model):
 
 
 def test_call_and_package_of_training_do_not_share_a_name():
-    import regard.training.run  # noqa: F401
+    import regard.training.run
 
     assert callable(regard.train)
 
@@ -36,7 +36,7 @@ def test_score_of_the_own_output_is_the_score_it_came_with(model):
         assert one.score == pytest.approx(other.score, abs=1e-4)
         assert np.allclose(one.attention, other.attention, atol=1e-5)
         assert one.target_tokens == other.target_tokens
-    assert [p.score for p in model.score([("abc", "A"), ("abc", "A B C")])][0] < scored[0].score
+    assert next(p.score for p in model.score([("abc", "A"), ("abc", "A B C")])) < scored[0].score
 
 
 def test_one_string_and_unknown_options_are_refused(model):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -71,19 +73,18 @@ def _covered(path: str) -> set[int]:
         return set(font.getBestCmap() or {})
 
 
-def font_families(texts: Iterable[str]) -> tuple[list[str], str]:
-    """Choose installed fonts that together have every character.
-
-    Returns:
-        Families for matplotlib's fallback, and a hint what to install, empty if nothing is missing.
-    """
+def _installed() -> dict[str, str]:
     from matplotlib import font_manager
 
-    missing = {ord(character) for text in texts for character in text if character.isprintable()}
-    installed = {entry.name: entry.fname for entry in font_manager.fontManager.ttflist}
+    return {entry.name: entry.fname for entry in font_manager.fontManager.ttflist}
+
+
+def _choose(installed: dict[str, str], needed: set[int]) -> tuple[list[str], set[int]]:
+    """Choose families until all characters are covered; returns them and what is missing."""
     known = [name for name in _CANDIDATES if name in installed]
     others = sorted(name for name in installed if name not in known and ("CJK" in name or "Noto" in name))
     families: list[str] = []
+    missing = set(needed)
     for name in [*known, *others]:
         try:
             gained = missing & _covered(installed[name])
@@ -93,7 +94,31 @@ def font_families(texts: Iterable[str]) -> tuple[list[str], str]:
             families.append(name)
             missing -= gained
         if not missing:
-            return families, ""
+            break
+    return families, missing
+
+
+def font_families(texts: Iterable[str]) -> tuple[list[str], str]:
+    """Choose installed fonts that together have every character.
+
+    Returns:
+        Families for matplotlib's fallback, and a hint what to install, empty if nothing is missing.
+    """
+    from matplotlib import font_manager
+
+    # It remarks on standard error that a font has no weight "normal", which nobody can do anything about.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    needed = {ord(character) for text in texts for character in text if character.isprintable()}
+    families, missing = _choose(_installed(), needed)
+    if missing:
+        # The library remembers the fonts of its first use; one may have been installed since.
+        known = {entry.fname for entry in font_manager.fontManager.ttflist}
+        for path in sorted(set(font_manager.findSystemFonts()) - known):
+            with contextlib.suppress(OSError, RuntimeError, ValueError):
+                font_manager.fontManager.addfont(path)
+        families, missing = _choose(_installed(), needed)
+    if not missing:
+        return families, ""
     shown = "".join(map(chr, sorted(missing)[:8]))
     return families, (
         f"no installed font has {shown!r}: they are drawn as boxes; install one, for instance "

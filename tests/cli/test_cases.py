@@ -148,7 +148,10 @@ def test_bad_training_file_is_one_line_and_leaves_no_folder(tmp_path, content, m
 def test_encoding_option_reads_what_is_not_utf8(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes(b"caf\xe9\tk a f e\nabc\ta b\n" * 5)
-    assert regard("train", path, "--dev", path, "-o", tmp_path / "m", "--encoding", "latin-1", *QUICK).returncode == 0
+    assert (
+        regard("train", path, "--dev", path, "-o", tmp_path / "m", "--encoding", "latin-1", *QUICK).returncode
+        == 0
+    )
     assert "\u00e9" in (tmp_path / "m" / "source.tokenizer.json").read_text(encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -21,7 +22,9 @@ REFERENCES = ["the cat sat on a mat", "a dog", "is it raining today ?", "nothing
     [(BLEU(), sacrebleu.corpus_bleu), (CHRF(), sacrebleu.corpus_chrf), (TER(), sacrebleu.corpus_ter)],
 )
 def test_value_is_the_one_of_sacrebleu(metric, corpus):
-    assert metric.score(HYPOTHESES, REFERENCES) == pytest.approx(corpus(HYPOTHESES, [REFERENCES]).score, abs=1e-9)
+    assert metric.score(HYPOTHESES, REFERENCES) == pytest.approx(
+        corpus(HYPOTHESES, [REFERENCES]).score, abs=1e-9
+    )
     part = metric.statistics(HYPOTHESES, REFERENCES)[1:3].sum(0)
     expected = corpus(HYPOTHESES[1:3], [REFERENCES[1:3]]).score
     assert metric.aggregate(part) == pytest.approx(expected, abs=1e-9)
@@ -77,7 +80,10 @@ def test_interval_holds_the_value_and_is_repeatable():
 
 
 @settings(deadline=None, max_examples=50)
-@given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=80), edges=st.none() | st.lists(st.integers(1, 50), min_size=1).map(sorted))
+@given(
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=80),
+    edges=st.none() | st.lists(st.integers(1, 50), min_size=1).map(sorted),
+)
 def test_each_length_is_in_one_bucket(lengths, edges):
     ranges = length_buckets(lengths, edges)
     for length in lengths:
@@ -93,7 +99,11 @@ def make_report():
 
 def test_report_divides_by_length_and_is_whole():
     report = make_report()
-    assert [(bucket.label, bucket.n_examples) for bucket in report.buckets] == [("1\u20132", 2), ("3\u20135", 1), ("6\u20138", 2)]
+    assert [(bucket.label, bucket.n_examples) for bucket in report.buckets] == [
+        ("1\u20132", 2),
+        ("3\u20135", 1),
+        ("6\u20138", 2),
+    ]
     assert report.overall["exact"].value == 20.0
     assert report.buckets[0].estimates["exact"].value == 50.0
     record = json.loads(report.to_json())
@@ -105,10 +115,9 @@ def test_report_divides_by_length_and_is_whole():
 def test_table_shows_each_bucket_and_the_whole():
     from rich.console import Console
 
-    console = Console(width=100, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
+    console = Console(width=100, record=True, file=io.StringIO())
     console.print(make_report().table())
     shown = console.export_text()
-    console.file.close()
     for text in ("5 examples", "BLEU", "exact match", "1\u20132", "6\u20138", "all", "20.0"):
         assert text in shown
 

@@ -13,7 +13,9 @@ from regard.explain.record import AlignmentRecord
 from regard.explain.terminal import render_alignment
 
 
-def record(heads: int = 1, source=("1", "2", "\u6708", "<eos>"), target=("Dec", " ", "<eos>")) -> AlignmentRecord:
+def record(
+    heads: int = 1, source=("1", "2", "\u6708", "<eos>"), target=("Dec", " ", "<eos>")
+) -> AlignmentRecord:
     weights = np.array([[0.01, 0.3, 0.69, 0.0], [0.2, 0.8, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], np.float32)
     return AlignmentRecord(source, target, np.stack([weights] * heads), text="Dec", score=-0.5)
 
@@ -32,7 +34,9 @@ def test_alignment_is_the_mean_over_heads_and_pharaoh_leaves_the_ends_out():
     made = record(heads=2)
     assert made.alignment.shape == (3, 4)
     assert made.pharaoh() == "2-0 1-1"
-    assert AlignmentRecord(("<eos>",), ("x",), np.ones((1, 1, 1), np.float32), target_eos=False).pharaoh() == ""
+    assert (
+        AlignmentRecord(("<eos>",), ("x",), np.ones((1, 1, 1), np.float32), target_eos=False).pharaoh() == ""
+    )
 
 
 def test_literal_end_symbol_is_told_apart_from_the_end():
@@ -86,8 +90,14 @@ def test_font_is_chosen_that_has_the_characters(monkeypatch):
             self.name, self.fname = name, fname
 
     class Manager:
-        ttflist = (Entry("DejaVu Sans", "plain.ttf"), Entry("Noto Sans CJK SC", "cjk.ttc"), Entry("X", "x.ttf"))
+        def __init__(self):
+            self.ttflist = [Entry("DejaVu Sans", "plain.ttf"), Entry("X", "x.ttf")]
 
+        def addfont(self, path):
+            self.ttflist.append(Entry("Noto Sans CJK SC", path))
+
+    # Installed since the list was made, so that it is only found by looking again.
+    monkeypatch.setattr("matplotlib.font_manager.findSystemFonts", lambda: ["cjk.ttc"])
     monkeypatch.setattr("matplotlib.font_manager.fontManager", Manager())
     monkeypatch.setattr(figures, "_covered", lambda path: covered[path])
     assert figures.font_families(["a\u6708"]) == (["DejaVu Sans", "Noto Sans CJK SC"], "")

@@ -49,7 +49,7 @@ def draw_heatmap(record: AlignmentRecord, path: str | Path, *, title: str | None
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
         for number, (name, weights) in enumerate(panels, 1):
             axes = figure.add_subplot(1, len(panels), number)
-            image = _draw_panel(axes, weights, source, target, families, rotate=longest > 2)
+            image = _draw_panel(axes, weights, source, target, families)
             if name:
                 axes.set_xlabel(name)
         figure.colorbar(image, ax=figure.axes, label="attention weight", shrink=0.8, aspect=25)
@@ -58,11 +58,11 @@ def draw_heatmap(record: AlignmentRecord, path: str | Path, *, title: str | None
     return hint
 
 
-def _draw_panel(
-    axes: Any, weights: Any, source: list[str], target: list[str], families: list[str], *, rotate: bool
-) -> Any:
+def _draw_panel(axes: Any, weights: Any, source: list[str], target: list[str], families: list[str]) -> Any:
     image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="equal")
-    axes.set_xticks(range(len(source)), source, fontfamily=families, rotation=90 if rotate else 0)
+    axes.set_xticks(range(len(source)), source, fontfamily=families)
+    for label, token in zip(axes.get_xticklabels(), source, strict=True):
+        label.set_rotation(90 if len(token) > 2 else 0)
     axes.set_yticks(range(len(target)), target, fontfamily=families)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
