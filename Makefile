@@ -20,7 +20,7 @@ demo: $(READY)  ## train, translate, explain and compare on built-in data, in ab
 	$(BIN)/regard demo
 
 test: $(READY)  ## run all tests, with coverage
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(READY)  ## check style
 	$(BIN)/ruff check .

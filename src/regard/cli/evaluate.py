@@ -19,7 +19,7 @@ def evaluate(
         typer.Argument(metavar="PAIRS", help="Pairs as in training, or a built-in corpus (its test part)."),
     ],
     targets: Annotated[
-        str | None, typer.Argument(metavar="[TARGETS]", help="The parallel file of targets.")
+        str | None, typer.Argument(metavar="TARGETS", help="The parallel file of targets.")
     ] = None,
     beam: Beam = None,
     metrics: Annotated[

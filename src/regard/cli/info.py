@@ -13,7 +13,7 @@ __all__ = ["info"]
 def info(
     model: Annotated[
         Path | None,
-        typer.Argument(metavar="[MODEL]", help="A model folder; without, only the machine is described."),
+        typer.Argument(metavar="MODEL", help="A model folder; without, only the machine is described."),
     ] = None,
 ) -> None:
     """Describe a model and the machine: sizes, tokens, training, versions, precision."""

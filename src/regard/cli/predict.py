@@ -24,7 +24,7 @@ _Format = Literal["text", "tsv", "jsonl"]
 def predict(
     model: Model,
     input: Annotated[
-        str, typer.Argument(metavar="[INPUT]", help="Sources, one a line; - for standard input.")
+        str, typer.Argument(metavar="INPUT", help="Sources, one a line; - for standard input.")
     ] = "-",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write; standard output by default.")

@@ -16,7 +16,7 @@ def score(
     model: Model,
     pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="Pairs as in training.")],
     targets: Annotated[
-        str | None, typer.Argument(metavar="[TARGETS]", help="The parallel file of targets.")
+        str | None, typer.Argument(metavar="TARGETS", help="The parallel file of targets.")
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of the files.")] = None,
     batch_size: BatchSize = None,

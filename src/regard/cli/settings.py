@@ -23,7 +23,7 @@ def list_settings(kind: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]
 
 def settings(
     like: Annotated[
-        str, typer.Argument(metavar="[TEXT]", help="Only settings with this in their name.")
+        str, typer.Argument(metavar="TEXT", help="Only settings with this in their name.")
     ] = "",
     preset: Annotated[str | None, typer.Option(help="Print a preset's settings as JSON instead.")] = None,
 ) -> None:

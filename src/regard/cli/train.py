@@ -53,7 +53,7 @@ def train(
     ] = None,
     targets: Annotated[
         str | None,
-        typer.Argument(metavar="[TARGETS]", help="The parallel file of targets, if PAIRS has sources only."),
+        typer.Argument(metavar="TARGETS", help="The parallel file of targets, if PAIRS has sources only."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The model folder to make.", show_default=False)
