@@ -22,9 +22,7 @@ def list_settings(kind: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]
 
 
 def settings(
-    like: Annotated[
-        str, typer.Argument(metavar="TEXT", help="Only settings with this in their name.")
-    ] = "",
+    like: Annotated[str, typer.Argument(metavar="TEXT", help="Only settings with this in their name.")] = "",
     preset: Annotated[str | None, typer.Option(help="Print a preset's settings as JSON instead.")] = None,
 ) -> None:
     """List all settings, for `regard train --set NAME=VALUE` and --config FILE."""
