@@ -29,7 +29,7 @@ PEERS = ROOT / "benchmarks" / ".peers"
 WORK = PEERS / "translate"
 OURS = {
     "data": {"target": {"tokenizer": "bpe", "vocabulary_size": 5000}, "source": {"min_frequency": 2}},
-    "model": {"hidden_size": 384, "embedding_size": 256, "dropout": 0.3},
+    "model": {"hidden_size": 384, "embedding_size": 256, "dropout": 0.2},
     "training": {"batch_size": 64, "learning_rate": 3e-3, "epochs": 1000, "patience": 0, "metric": "loss"},
 }
 CONFIGURATION = """
