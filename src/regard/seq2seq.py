@@ -15,7 +15,7 @@ from regard.decode.align import copy_unknown
 from regard.decode.forced import force
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import search
-from regard.decode.stream import stream
+from regard.decode.stream import answer_group, stream
 from regard.errors import ConfigError, DataError
 from regard.facts import Facts
 from regard.nn.model import EncoderDecoder
@@ -90,9 +90,17 @@ class Seq2Seq:
         if isinstance(sources, str):
             raise ConfigError("predict takes a list of sources, not one string: put it in a list")
         settings = self.decoding(**overrides)
-        sources = list(sources)
-        numbered = ((number, source) for number, source in enumerate(sources, 1))
-        return [prediction for _, _, prediction in self._stream(numbered, settings)]
+        numbered = list(enumerate(sources, 1))
+        window = self._window(settings)
+        made: list[Prediction] = []
+        for start in range(0, len(numbered), window):
+            group = answer_group(
+                numbered[start : start + window],
+                lambda lines: self._answer(lines, settings, "input"),
+                blank=_blank,
+            )
+            made.extend(prediction for _, _, prediction in group)
+        return made
 
     def predict_lines(
         self, lines: Iterator[tuple[int, str]], *, settings: DecodingSettings, name: str = "input"
@@ -107,7 +115,11 @@ class Seq2Seq:
         Yields:
             The line's number and its prediction.
         """
-        for number, _, prediction in self._stream(lines, settings, name=name):
+
+        def answer(numbered: list[tuple[int, str]]) -> list[Prediction]:
+            return self._answer(numbered, settings, name)
+
+        for number, _, prediction in stream(lines, answer, window=self._window(settings), blank=_blank):
             yield number, prediction
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 128) -> list[Prediction]:
@@ -134,14 +146,10 @@ class Seq2Seq:
                 made[row] = self._prediction(pairs[row][0], hypothesis, {}, text=pairs[row][1])
         return [prediction for prediction in made if prediction is not None]
 
-    def _stream(
-        self, lines: Iterator[tuple[int, str]], settings: DecodingSettings, *, name: str = "input"
-    ) -> Iterator[tuple[int, str, Prediction]]:
-        def answer(numbered: list[tuple[int, str]]) -> list[Prediction]:
-            return self._answer(numbered, settings, name)
-
-        window = max(1024, 8 * settings.batch_size)
-        return stream(lines, answer, window=window, blank=lambda text: Prediction(text, ""))
+    @staticmethod
+    def _window(settings: DecodingSettings) -> int:
+        """Lines answered together: enough to fill some batches with like lengths."""
+        return max(1024, 8 * settings.batch_size)
 
     def _answer(
         self, numbered: list[tuple[int, str]], settings: DecodingSettings, name: str
@@ -236,6 +244,10 @@ class Seq2Seq:
     def _tensors(self, sources: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         tokens, lengths = _padded([[*ids, EOS] for ids in sources])
         return tokens.to(self.device), lengths.to(self.device)
+
+
+def _blank(text: str) -> Prediction:
+    return Prediction(text, "")
 
 
 def _padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:

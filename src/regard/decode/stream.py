@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["stream"]
+__all__ = ["answer_group", "stream"]
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def stream(
         end: _Item = (0, "")
         while isinstance(end, tuple):
             group, end = _next_group(waiting, window)
-            yield from _answer_group(group, answer, blank)
+            yield from answer_group(group, answer, blank)
         if end is not None:
             raise end
     finally:
@@ -88,11 +88,12 @@ def _next_group(waiting: queue.Queue[_Item], window: int) -> tuple[list[tuple[in
     return group, item
 
 
-def _answer_group(
+def answer_group(
     group: list[tuple[int, str]],
     answer: Callable[[list[tuple[int, str]]], Sequence[T]],
     blank: Callable[[str], T],
 ) -> Iterator[tuple[int, str, T]]:
+    """Answer lines that are all there; see `stream`."""
     asked = [line for line in group if line[1].strip()]
     answers = iter(answer(asked) if asked else [])
     for number, text in group:

@@ -61,11 +61,11 @@ def draw_heatmap(record: AlignmentRecord, path: str | Path, *, title: str | None
 def _draw_panel(axes: Any, weights: Any, source: list[str], target: list[str], families: list[str]) -> Any:
     image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="equal")
     axes.set_xticks(range(len(source)), source, fontfamily=families)
-    for label, token in zip(axes.get_xticklabels(), source, strict=True):
-        label.set_rotation(90 if len(token) > 2 else 0)
     axes.set_yticks(range(len(target)), target, fontfamily=families)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
+    for label, token in zip(axes.get_xticklabels(), source, strict=True):
+        label.set_rotation(90 if len(token) > 2 else 0)
     axes.set_xlabel("source")
     axes.set_ylabel("target")
     axes.tick_params(length=0)
