@@ -20,6 +20,8 @@ __all__ = ["Bucket", "Estimate", "Report", "bootstrap", "evaluate_outputs", "len
 
 _RESAMPLES = 1000
 _MOST_BUCKETS = 8
+_MOST_COUNTS = 4_000_000
+"""Numbers of the resampling held at once, so that memory does not grow with the test set."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +51,34 @@ class Bucket:
 def bootstrap(metric: Metric, statistics: np.ndarray, *, seed: int, resamples: int = _RESAMPLES) -> Estimate:
     """Estimate a metric and its 95 % percentile interval (Koehn 2004).
 
+    The percentiles of a biased metric, such as BLEU of a few lines, may leave the value out; the interval is
+    then widened to hold it.
+
     Args:
         metric: The metric.
         statistics: ``(n_examples, n_statistics)``.
         seed: Of the resampling.
         resamples: Number of samples, each as large as the data, drawn with replacement.
     """
+    return _interval(metric, statistics.sum(0), _resample(statistics, seed=seed, resamples=resamples))
+
+
+def _resample(statistics: np.ndarray, *, seed: int, resamples: int = _RESAMPLES) -> np.ndarray:
+    """Sum ``(n_examples, n_statistics)`` over each sample: ``(resamples, n_statistics)``."""
     n = len(statistics)
-    value = metric.aggregate(statistics.sum(0))
     rng = np.random.default_rng([seed, n])
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
-    values = [metric.aggregate(sums) for sums in counts @ statistics]
-    low, high = np.percentile(values, [2.5, 97.5])
+    # Samples are drawn one after the other, so that the size of a chunk does not change them.
+    chunk = max(1, _MOST_COUNTS // n)
+    sums = []
+    for first in range(0, resamples, chunk):
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=min(chunk, resamples - first))
+        sums.append(counts.astype(np.float64) @ statistics)
+    return np.concatenate(sums)
+
+
+def _interval(metric: Metric, sums: np.ndarray, resampled: np.ndarray) -> Estimate:
+    value = metric.aggregate(sums)
+    low, high = np.percentile([metric.aggregate(sample) for sample in resampled], [2.5, 97.5])
     return Estimate(value, min(float(low), value), max(float(high), value))
 
 
@@ -121,11 +139,17 @@ class Report:
         """The report as a table for the terminal."""
         from rich.table import Table
 
-        table = Table(title=f"{self.n_examples:,} examples", title_justify="left")
-        table.add_column("source length")
-        table.add_column("examples", justify="right")
+        meanings = [f"{_short(name)}: {label}" for name, label in self.labels.items() if _short(name) != label]
+        table = Table(
+            title=f"{self.n_examples:,} examples, with 95 % intervals",
+            title_justify="left",
+            caption=", ".join(meanings),
+            caption_justify="left",
+        )
+        table.add_column("length", overflow="fold")
+        table.add_column("n", justify="right", overflow="fold")
         for name in self.overall:
-            table.add_column(self.labels[name], justify="right")
+            table.add_column(_short(name), justify="right", overflow="fold")
         for bucket in self.buckets:
             table.add_row(bucket.label, f"{bucket.n_examples:,}", *map(_shown, bucket.estimates.values()))
         table.add_section()
@@ -144,7 +168,12 @@ class Report:
 
 
 def _shown(estimate: Estimate) -> str:
-    return f"{estimate.value:.1f} [dim]{estimate.low:.1f}\u2013{estimate.high:.1f}[/dim]"
+    return f"{estimate.value:.1f} [dim]{estimate.low:.0f}\u2013{estimate.high:.0f}[/dim]"
+
+
+def _short(name: str) -> str:
+    """A metric's name as it is usually written."""
+    return {"exact": "exact", "chrf": "chrF"}.get(name, name.upper())
 
 
 def evaluate_outputs(
@@ -177,8 +206,13 @@ def evaluate_outputs(
     lengths = np.asarray(source_lens)
 
     def estimate(rows: np.ndarray) -> dict[str, Estimate]:
+        # All metrics are judged on the same samples, which are drawn once: drawing is what takes the time.
+        parts = [statistics[metric.name][rows] for metric in metrics]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        samples = np.split(_resample(np.hstack(parts), seed=seed), ends, axis=1)
         return {
-            metric.name: bootstrap(metric, statistics[metric.name][rows], seed=seed) for metric in metrics
+            metric.name: _interval(metric, part.sum(0), sample)
+            for metric, part, sample in zip(metrics, parts, samples, strict=True)
         }
 
     buckets = []

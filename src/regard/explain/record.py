@@ -8,9 +8,29 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["AlignmentRecord"]
+__all__ = ["AlignmentRecord", "visible"]
 
 _TOLERANCE = 1e-3
+_JOINERS = "\u200c\u200d"
+
+
+def visible(text: str, *, blank: str = " ") -> str:
+    """Return a text in which each character can be seen: what does not print is written as ``U+000C``.
+
+    Args:
+        text: A token, or a text.
+        blank: What stands for U+0020.
+    """
+    joins = any(character.isprintable() for character in text)
+    return "".join(
+        blank
+        if character == " "
+        # Joiners shape the letters beside them and belong to the spelling, in Persian for instance.
+        else character
+        if character.isprintable() or (joins and character in _JOINERS)
+        else f"U+{ord(character):04X}"
+        for character in text
+    )
 
 
 @dataclass(frozen=True)
@@ -27,7 +47,7 @@ class AlignmentRecord:
         target_eos: Likewise for the last row.
 
     Raises:
-        ValueError: Shapes do not fit, or weights are negative or do not sum to 1.
+        ValueError: Shapes do not fit, or weights are not finite, negative or do not sum to 1.
     """
 
     source_tokens: Sequence[str]
@@ -41,16 +61,32 @@ class AlignmentRecord:
     def __post_init__(self) -> None:
         expected = (len(self.target_tokens), len(self.source_tokens))
         if self.weights.ndim != 3 or self.weights.shape[1:] != expected:
-            raise ValueError(f"weights {self.weights.shape} do not fit (heads, *{expected})")
+            raise ValueError(
+                f"weights {self.weights.shape} do not fit (heads, target_len, source_len) = "
+                f"(heads, {expected[0]}, {expected[1]})"
+            )
+        if not self.weights.shape[0]:
+            raise ValueError("attention has at least one head, these weights have none")
+        if not np.isfinite(self.weights).all():
+            raise ValueError("attention weights are finite, these are not")
         if (self.weights < 0).any():
-            raise ValueError("attention weights are never negative")
-        if expected[0] and not np.allclose(self.weights.sum(-1), 1, atol=_TOLERANCE):
-            raise ValueError("attention weights of a target token sum to 1")
+            raise ValueError(f"attention weights are never negative, the least is {self.weights.min():.4g}")
+        wrong = np.argwhere(np.abs(self.weights.sum(-1) - 1) > _TOLERANCE)
+        if len(wrong):
+            head, row = wrong[0]
+            raise ValueError(
+                f"attention weights of a target token sum to 1, those of token {row} in head {head} to "
+                f"{self.weights[head, row].sum():.4g}"
+            )
 
     @property
     def alignment(self) -> np.ndarray:
         """The mean over heads, ``(target_len, source_len)``."""
         return np.asarray(self.weights.mean(0))
+
+    def to_numpy(self) -> np.ndarray:
+        """A copy of the weights, float32 ``(heads, target_len, source_len)``."""
+        return np.array(self.weights, dtype=np.float32)
 
     def pharaoh(self) -> str:
         """The strongest source token of each target token as ``source-target`` pairs, ends left out."""

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from regard.explain.record import AlignmentRecord
+from regard.explain.record import AlignmentRecord, visible
 
 __all__ = ["render_alignment"]
 
@@ -26,8 +26,7 @@ def _pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def _visible(token: str, *, ascii_only: bool) -> str:
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in token)
-    shown = shown.replace(" ", "_" if ascii_only else "\u2423")
+    shown = visible(token, blank="_" if ascii_only else "\u2423")
     return shown.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else shown
 
 
