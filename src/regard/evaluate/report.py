@@ -139,7 +139,9 @@ class Report:
         """The report as a table for the terminal."""
         from rich.table import Table
 
-        meanings = [f"{_short(name)}: {label}" for name, label in self.labels.items() if _short(name) != label]
+        meanings = [
+            f"{_short(name)}: {label}" for name, label in self.labels.items() if _short(name) != label
+        ]
         table = Table(
             title=f"{self.n_examples:,} examples, with 95 % intervals",
             title_justify="left",
