@@ -198,7 +198,8 @@ def test_symbols_never_seen_get_a_line_and_are_named(upper_model):
 def test_unknown_output_copies_the_raw_source_symbol_when_asked(tmp_path):
     rng = random.Random(1)
     lines = {" ".join(rng.choice("abcdef") for _ in range(rng.randint(1, 5))) for _ in range(300)}
-    rare = [f"{line} z{n} {line}" for n, line in enumerate(sorted(lines))]
+    ends = rng.sample(sorted(lines), len(lines))
+    rare = [f"{line} z{n} {end}" for n, (line, end) in enumerate(zip(sorted(lines), ends, strict=True))]
     model = package.train(
         [(line, line) for line in [*sorted(lines), *rare]],
         settings={
@@ -396,15 +397,15 @@ def test_reader_that_goes_away_ends_it_quietly(upper_model, tmp_path):
 
 
 def test_one_line_at_a_time_is_answered_at_once(upper_model):
-    process = start("predict", upper_model, "-", "--threads", 1)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    for line, answer in ((b"ab\n", b"A B\n"), (b"\n", b"\n"), (b"h\n", b"H\n")):
-        process.stdin.write(line)
-        process.stdin.flush()
-        assert process.stdout.readline() == answer
-    process.stdin.close()
-    assert process.wait(timeout=30) == 0
+    with start("predict", upper_model, "-", "--threads", 1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line, answer in ((b"ab\n", b"A B\n"), (b"\n", b"\n"), (b"h\n", b"H\n")):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
 
 
 # one-pair, loss-not-finite

@@ -41,12 +41,3 @@ class Penalties:
         """
         logs = covered.clamp(min=_FLOOR, max=1.0).log()
         return self.beta * torch.where(allowed, logs, 0.0).sum(-1)
-
-    def bound(self, score: float, *, max_tokens: int, n_tokens: int) -> float:
-        """Return the highest rank that a hypothesis can still reach, whatever follows.
-
-        Log-probabilities and coverage only ever add what is not positive, so the best that can happen is that
-        nothing is added and the divisor grows to its largest.
-        """
-        divisor = max(self.length(max_tokens), self.length(n_tokens))
-        return score / divisor
