@@ -35,6 +35,7 @@ bench-g2p: $(READY)  ## pronunciation in 15 languages (about 40 minutes on 2 cor
 	$(BIN)/python benchmarks/g2p.py
 
 bench-translate: $(READY)  ## Chinese to English beside OpenNMT-py (about 45 minutes on 2 cores)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/translate.py
 
 clean:  ## remove what make made

@@ -23,9 +23,12 @@ class LengthLimit(BaseModel):
     extra: int = 20
 
     @classmethod
-    def from_lengths(cls, source_lens: np.ndarray, target_lens: np.ndarray) -> LengthLimit:
-        """Fit to training pairs: the median slope, with a fifth to spare, over all pairs."""
-        ratio = 1.2 * float(np.median(target_lens / source_lens))
+    def from_lengths(
+        cls, source_lens: np.ndarray, target_lens: np.ndarray, *, ratio: float | None = None
+    ) -> LengthLimit:
+        """Fit to training pairs: the median slope, with a fifth to spare (unless one is given), over all pairs."""
+        if ratio is None:
+            ratio = 1.2 * float(np.median(target_lens / source_lens))
         above = float(np.max(target_lens - ratio * source_lens))
         return cls(ratio=round(ratio, 4), extra=max(0, math.ceil(above)) + 10)
 

@@ -25,7 +25,7 @@ def test_chunks_join_to_what_one_piece_gives(monkeypatch):
         return EncodedPairs.from_pairs(pairs, tokenizer, tokenizer, max_source_len=limit, max_target_len=4)
 
     whole, n_whole = encode(6)
-    monkeypatch.setattr(pairs_module, "_CHUNK", 5)
+    monkeypatch.setattr(pairs_module, "CHUNK", 5)
     parts, n_parts = encode(6)
     assert n_whole == n_parts == sum(n % 7 == 6 or n % 5 == 4 for n in range(23))
     assert parts.fingerprint() == whole.fingerprint()
@@ -75,7 +75,7 @@ def test_no_pairs_make_no_batches(unit, shuffle):
     nothing = EncodedPairs(EncodedSide.join([]), EncodedSide.join([]))
     batches = Batches(nothing, batch_size=2, unit=unit, shuffle=shuffle)
     assert list(batches.epoch(0)) == []
-    assert batches.n_batches(0) == 0
+    assert batches.n_batches == 0
 
 
 def test_vocabulary_goes_by_frequency_then_symbol_and_keeps_its_size():

@@ -15,7 +15,8 @@ from regard.data.vocabulary import EOS
 
 __all__ = ["EncodedPairs", "EncodedSide", "split_held_out"]
 
-_CHUNK = 10_000
+CHUNK = 10_000
+"""Pairs that are encoded together: Python's integers, ten times the size of the arrays, exist for these only."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,7 @@ class EncodedPairs:
         targets: list[EncodedSide] = []
         n_too_long = 0
         iterator = iter(pairs)
-        # By chunks, so that Python's integers, ten times the size of the arrays, never exist for all pairs.
-        while chunk := list(islice(iterator, _CHUNK)):
+        while chunk := list(islice(iterator, CHUNK)):
             encoded = zip(
                 source_tokenizer.encode_batch([source for source, _ in chunk]),
                 target_tokenizer.encode_batch([target for _, target in chunk]),
@@ -101,6 +101,16 @@ class EncodedPairs:
             sources.append(EncodedSide.join(source for source, _ in kept))
             targets.append(EncodedSide.join(target for _, target in kept))
         return cls(EncodedSide.concatenate(sources), EncodedSide.concatenate(targets)), n_too_long
+
+    @property
+    def shard_sizes(self) -> list[int]:
+        """Number of pairs of each shard; in memory there is one (see `regard.data.store.PairStore`)."""
+        return [len(self)] if len(self) else []
+
+    def shard(self, number: int) -> EncodedPairs:
+        """Return a shard."""
+        assert number == 0
+        return self
 
     def fingerprint(self) -> str:
         """A digest of all tokens, by which a resumed training knows its data."""

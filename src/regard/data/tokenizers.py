@@ -251,9 +251,9 @@ class Tokenizer:
             text = text.replace(_MARK, " ").removeprefix(" ")
         return text if self.normal_form == "none" else unicodedata.normalize("NFC", text)
 
-    def save(self, path: Path) -> None:
-        """Write the tokenizer as JSON, atomically."""
-        described = {
+    def describe(self) -> dict[str, Any]:
+        """All there is to it, as JSON values."""
+        return {
             "format": _FORMAT,
             "version": _VERSION,
             "kind": self.kind,
@@ -261,6 +261,10 @@ class Tokenizer:
             "why": self.why,
             "tokenizer": json.loads(self._backend.to_str()),
         }
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer as JSON, atomically."""
+        described = self.describe()
         write_text(path, json.dumps(described, ensure_ascii=False, indent=1) + "\n")
 
     @classmethod

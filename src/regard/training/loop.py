@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.config import TrainingSettings
+from regard.data.ahead import ahead
 from regard.data.batches import Batch, Batches
 from regard.device import autocast, choose_precision
 from regard.errors import TrainingError
@@ -42,7 +44,10 @@ def smoothed_loss(logits: Tensor, target: Tensor, *, smoothing: float) -> Tensor
     return functional.cross_entropy(logits.float(), target, label_smoothing=smoothing, reduction="sum")
 
 
-def batch_tensors(batch: Batch, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+BatchTensors = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def batch_tensors(batch: Batch, device: torch.device) -> BatchTensors:
     """Move a batch: source, source_lens, target_in, positions of real target tokens, and those tokens."""
     target_out = torch.from_numpy(batch.target_out)
     chosen = (target_out.flatten() != PAD).nonzero()[:, 0]
@@ -125,14 +130,14 @@ class Trainer:
             )
         )
         with StopSignal.watch() as signal:
-            for batch in self._remaining_batches():
-                self._update(batch)
+            for batch, tensors in self._remaining_batches():
+                self._update(batch, tensors)
                 if self._after_update():
                     break
                 if signal.received:
                     self._stop(signal.received)
             else:
-                state.reason = f"all {state.planned_steps:,} updates done"
+                state.reason = f"all {state.step:,} updates done"
         if state.validated != state.step:
             self._validate()
         self._save()
@@ -148,20 +153,31 @@ class Trainer:
         raise StopSignal(number, self.state.step)
 
     def _limit(self) -> int:
-        """Updates that epochs and max_steps allow."""
-        steps = sum(self.batches.n_batches(epoch) for epoch in range(self.settings.epochs))
+        """Updates that epochs and max_steps allow.
+
+        By tokens the number of batches differs a little between epochs. Cutting all of them beforehand only to
+        count would take longer than many a training, so the first stands for all.
+        """
+        steps = self.settings.epochs * self.batches.n_batches
         return min(steps, self.settings.max_steps or steps)
 
-    def _remaining_batches(self) -> Iterator[Batch]:
+    def _remaining_batches(self) -> Iterator[tuple[Batch, BatchTensors]]:
         state = self.state
-        while state.step < state.planned_steps:
-            for batch in self.batches.epoch(state.epoch, start=state.batch):
-                if state.step >= state.planned_steps:
-                    return
-                yield batch
+
+        def prepared(epoch: int, start: int) -> Iterator[tuple[Batch, BatchTensors]]:
+            return (
+                (batch, batch_tensors(batch, self.device)) for batch in self.batches.epoch(epoch, start=start)
+            )
+
+        while state.step < state.planned_steps and state.epoch < self.settings.epochs:
+            with closing(ahead(prepared(state.epoch, state.batch))) as coming:
+                for batch, tensors in coming:
+                    if state.step >= state.planned_steps:
+                        return
+                    yield batch, tensors
             state.epoch, state.batch = state.epoch + 1, 0
 
-    def _update(self, batch: Batch) -> None:
+    def _update(self, batch: Batch, tensors: BatchTensors) -> None:
         """One update of the weights."""
         state, settings = self.state, self.settings
         rate = learning_rate(
@@ -169,7 +185,7 @@ class Trainer:
         )
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        source, source_lens, target_in, chosen, target = batch_tensors(batch, self.device)
+        source, source_lens, target_in, chosen, target = tensors
         self.model.train()
         with autocast(self.device, self.dtype):
             logits = self.model(source, source_lens, target_in, chosen=chosen).logits
@@ -197,7 +213,7 @@ class Trainer:
         state, settings = self.state, self.settings
         if settings.minutes and state.step % _PLAN_EVERY == 0:
             self._plan_by_time()
-        interval = settings.validate_every or max(self.batches.n_batches(0), state.planned_steps // 20)
+        interval = settings.validate_every or max(self.batches.n_batches, state.planned_steps // 20)
         if state.step % interval == 0:
             self._validate()
             if settings.patience and state.waited >= settings.patience:

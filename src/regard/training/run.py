@@ -15,8 +15,9 @@ from torch import nn
 import regard
 from regard.atomic import write_text
 from regard.config import Config
-from regard.data.batches import Batches
+from regard.data.batches import Batches, PairShards
 from regard.data.pairs import EncodedPairs, split_held_out
+from regard.data.store import PairStore, store_key, write_store
 from regard.data.tokenizers import Tokenizer
 from regard.device import choose_device, choose_precision, set_threads
 from regard.errors import ConfigError, DataError
@@ -27,11 +28,14 @@ from regard.training.checkpoint import Checkpoint, load_checkpoint
 from regard.training.events import Event, Listener, Message
 from regard.training.listeners import JsonLines, TensorBoard
 from regard.training.loop import Trainer
-from regard.training.sources import PairSource, read_source
+from regard.training.sources import FilePairs, Pairs, PairSource, open_large, read_source
 from regard.training.state import TrainingState
 from regard.training.validation import make_validation
 
 __all__ = ["TrainingData", "read_training_data", "run_training"]
+
+STORES = "data"
+"""Where in a model folder the encoded pairs of a large file are kept."""
 
 _MAY_CHANGE = ("epochs", "max_steps", "minutes", "patience", "threads", "tensorboard", "save_every", "device")
 """Training settings that a resumed run may have otherwise than the run it goes on with."""
@@ -42,7 +46,7 @@ class TrainingData:
     """Texts to train on and to validate on, and what is to be said about them."""
 
     name: str
-    train: list[tuple[str, str]]
+    train: Pairs | FilePairs
     dev: list[tuple[str, str]]
     messages: list[Message] = field(default_factory=list)
     source: str | None = None
@@ -63,9 +67,15 @@ def read_training_data(
     Raises:
         DataError: A file cannot be read.
     """
-    read = read_source(source, settings=config.data, target_path=target_path, format=format)
-    name, train, held_out = read.name, read.pairs, read.dev
-    messages = [Message(note, warning=True) for note in read.notes]
+    train: Pairs | FilePairs
+    large = open_large(source, settings=config.data, target_path=target_path, format=format)
+    if large is not None:
+        name, train, held_out = large.path.name, large, []
+        messages = [Message(f"{source}: {note}", warning=True) for note in large.notes]
+    else:
+        read = read_source(source, settings=config.data, target_path=target_path, format=format)
+        name, train, held_out = read.name, read.pairs, read.dev
+        messages = [Message(note, warning=True) for note in read.notes]
     if dev is not None:
         read = read_source(dev, settings=config.data, target_path=dev_target_path, format=format)
         name, held_out = f"{name} (dev: {read.name})", read.pairs
@@ -74,8 +84,13 @@ def read_training_data(
     origin = str(source) if again and format is None else None
     if held_out:
         return TrainingData(name, train, held_out, messages, origin)
+    fraction, seed = config.data.dev_fraction, config.training.seed
+    if isinstance(train, FilePairs):
+        held_out = train.hold_out(fraction=fraction, seed=seed)
+        text = f"no dev file given: {len(held_out):,} of {train.n_all:,} pairs are held out"
+        return TrainingData(name, train, held_out, [*messages, Message(text)], origin)
     keys = [source_text for source_text, _ in train]
-    rows, held_out_rows = split_held_out(keys, fraction=config.data.dev_fraction, seed=config.training.seed)
+    rows, held_out_rows = split_held_out(keys, fraction=fraction, seed=seed)
     if held_out_rows:
         text = f"no dev file given: {len(held_out_rows):,} of {len(train):,} pairs are held out"
         messages.append(Message(text))
@@ -105,9 +120,10 @@ class _Run:
     def make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """Train both tokenizers on the training texts and say what was chosen."""
         settings = self.config.data
+        texts = self.data.train.sample if isinstance(self.data.train, FilePairs) else self.data.train
         made = (
-            Tokenizer.train([source for source, _ in self.data.train], settings.source, side="source"),
-            Tokenizer.train([target for _, target in self.data.train], settings.target, side="target"),
+            Tokenizer.train([source for source, _ in texts], settings.source, side="source"),
+            Tokenizer.train([target for _, target in texts], settings.target, side="target"),
         )
         for tokenizer in made:
             if tokenizer.why:
@@ -115,13 +131,21 @@ class _Run:
         return made
 
     def encode(
-        self, pairs: list[tuple[str, str]], what: str, tokenizers: tuple[Tokenizer, Tokenizer]
-    ) -> EncodedPairs:
+        self, pairs: Pairs | FilePairs, what: str, tokenizers: tuple[Tokenizer, Tokenizer]
+    ) -> PairShards:
         """Encode pairs, and say how many were too long."""
         limits = self.config.data
-        encoded, n_too_long = EncodedPairs.from_pairs(
-            pairs, *tokenizers, max_source_len=limits.max_source_len, max_target_len=limits.max_target_len
-        )
+        encoded: PairShards
+        if isinstance(pairs, FilePairs) and self.folder is not None:
+            encoded = self._store(self.folder, pairs, tokenizers)
+            n_too_long = encoded.n_too_long
+        else:
+            encoded, n_too_long = EncodedPairs.from_pairs(
+                pairs,
+                *tokenizers,
+                max_source_len=limits.max_source_len,
+                max_target_len=limits.max_target_len,
+            )
         if n_too_long:
             text = (
                 f"{n_too_long:,} {what} pairs are longer than {limits.max_source_len} source or "
@@ -129,6 +153,19 @@ class _Run:
             )
             self.tell(Message(text, warning=True))
         return encoded
+
+    def _store(self, folder: Path, pairs: FilePairs, tokenizers: tuple[Tokenizer, Tokenizer]) -> PairStore:
+        """Find the pairs encoded in the model folder, or encode them into it."""
+        lengths = self.config.data.max_source_len, self.config.data.max_target_len
+        described = [json.dumps(tokenizer.describe(), sort_keys=True) for tokenizer in tokenizers]
+        place = folder / STORES / store_key(*pairs.key(), *described, *lengths)
+        found = PairStore.find(place)
+        if found is not None:
+            self.tell(Message(f"{len(found):,} pairs found encoded in {place}"))
+            return found
+        self.tell(Message(f"encoding {pairs.n_all:,} pairs into {place}"))
+        shutil.rmtree(folder / STORES, ignore_errors=True)  # those of other data
+        return write_store(place, pairs, *tokenizers, max_source_len=lengths[0], max_target_len=lengths[1])
 
     def train(self, checkpoint: Checkpoint | None, command: str) -> Seq2Seq:
         """Train, or go on from a checkpoint; returns the best model."""
@@ -158,6 +195,8 @@ class _Run:
                 facts=facts,
             )
 
+        if self.folder is not None and not isinstance(self.data.train, FilePairs):
+            shutil.rmtree(self.folder / STORES, ignore_errors=True)  # of a model that stood here before
         keeper = _BestKeeper(self.folder, network)
         trainer = self._trainer(network, train_pairs, dev_pairs, keeper, dress)
         if self.folder is not None and not resumed:
@@ -181,8 +220,8 @@ class _Run:
     def _trainer(
         self,
         network: Any,
-        train_pairs: EncodedPairs,
-        dev_pairs: EncodedPairs,
+        train_pairs: PairShards,
+        dev_pairs: PairShards,
         keeper: _BestKeeper,
         dress: Any,
     ) -> Trainer:
@@ -227,10 +266,10 @@ class _Run:
         training = self.config.training.model_copy(update={"metric": metric if has_dev else "loss"})
         self.config = self.config.model_copy(update={"training": training})
 
-    def _facts(self, train_pairs: EncodedPairs, dev_pairs: EncodedPairs, command: str) -> Facts:
+    def _facts(self, train_pairs: PairShards, dev_pairs: PairShards, command: str) -> Facts:
         return Facts(
             regard_version=regard.__version__,
-            length_limit=LengthLimit.from_lengths(train_pairs.source.lengths, train_pairs.target.lengths),
+            length_limit=_length_limit(train_pairs),
             data={
                 "name": self.data.name,
                 "source": self.data.source,
@@ -269,6 +308,16 @@ class _Run:
         assert self.folder is not None
         write_text(self.folder / "facts.json", best.facts.model_dump_json(indent=2) + "\n")
         write_text(self.folder / "README.md", model_card(best))
+
+
+def _length_limit(pairs: PairShards) -> LengthLimit:
+    """The limit that lets each training pair through, shard by shard."""
+    limits: list[LengthLimit] = []
+    for number in range(len(pairs.shard_sizes)):
+        shard = pairs.shard(number)
+        lengths = shard.source.lengths, shard.target.lengths
+        limits.append(LengthLimit.from_lengths(*lengths, ratio=limits[0].ratio if limits else None))
+    return max(limits, key=lambda limit: limit.extra)
 
 
 class _BestKeeper:
