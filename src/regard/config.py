@@ -302,6 +302,8 @@ class DecodingSettings(Settings):
     """Seed of the sampling."""
     batch_size: int = Field(default=128, ge=1)
     """Sources decoded together."""
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    """Of the products with weights while decoding; `regard evaluate --precision` tells what another one costs."""
     copy_unknown: bool = False
     """Replace an unknown output token by the source symbol that it attends to most."""
     long_inputs: Literal["error", "truncate", "skip"] = "skip"

@@ -16,10 +16,12 @@ from regard.decode.forced import force
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import search
 from regard.decode.stream import answer_group, stream
+from regard.device import choose_precision
 from regard.errors import ConfigError, DataError
 from regard.facts import Facts
+from regard.nn.engine import Precision, make_engine
 from regard.nn.model import EncoderDecoder
-from regard.nn.types import EOS, PAD
+from regard.nn.types import EOS, PAD, StepEngine
 from regard.prediction import EOS_LABEL, Prediction
 
 __all__ = ["Seq2Seq"]
@@ -47,6 +49,24 @@ class Seq2Seq:
     ) -> None:
         self.config, self.model, self.facts = config, model.eval(), facts
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
+        self._engine: tuple[Any, StepEngine] | None = None
+
+    def engine(self, precision: Precision = "float32") -> StepEngine:
+        """The model made ready for decoding; made anew when its weights have changed.
+
+        Raises:
+            ConfigError: The model cannot decode in this precision.
+        """
+        parameters = list(self.model.parameters())
+        key = (precision, self.device, tuple((p.data_ptr(), p._version) for p in parameters))
+        if self._engine is None or self._engine[0] != key:
+            if precision == "bfloat16":
+                choose_precision(precision, self.device)
+            try:
+                self._engine = key, make_engine(self.model, precision=precision)
+            except ValueError as error:
+                raise ConfigError(f"decoding.precision: {error}") from None
+        return self._engine[1]
 
     @property
     def device(self) -> torch.device:
@@ -122,16 +142,24 @@ class Seq2Seq:
         for number, _, prediction in stream(lines, answer, window=self._window(settings), blank=_blank):
             yield number, prediction
 
-    def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 128) -> list[Prediction]:
+    def score(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        batch_size: int = 128,
+        precision: Precision | None = None,
+    ) -> list[Prediction]:
         """Score given targets: the probability that decoding would have given them.
 
         Args:
             pairs: Source and target texts.
             batch_size: Pairs scored together.
+            precision: Of the products with weights; the model's ``decoding.precision`` if None.
         """
         pairs = list(pairs)
         sources = self.source_tokenizer.encode_batch([source for source, _ in pairs])
         targets = self.target_tokenizer.encode_batch([target for _, target in pairs])
+        engine = self.engine(precision or self.config.decoding.precision)
         order = sorted(range(len(pairs)), key=lambda row: (len(targets[row]), len(sources[row])))
         made: list[Prediction | None] = [None] * len(pairs)
         for start in range(0, len(order), batch_size):
@@ -140,7 +168,7 @@ class Seq2Seq:
             target, target_lens = _padded([targets[row] for row in rows])
             with torch.inference_mode():
                 hypotheses = force(
-                    self.model, source, source_lens, target.to(self.device), target_lens.to(self.device)
+                    engine, source, source_lens, target.to(self.device), target_lens.to(self.device)
                 )
             for row, hypothesis in zip(rows, hypotheses, strict=True):
                 made[row] = self._prediction(pairs[row][0], hypothesis, {}, text=pairs[row][1])
@@ -168,6 +196,7 @@ class Seq2Seq:
         order = sorted(
             (row for row in range(len(texts)) if made[row] is None), key=lambda row: len(encoded[row])
         )
+        engine = self.engine(settings.precision)
         for start in range(0, len(order), settings.batch_size):
             rows = order[start : start + settings.batch_size]
             source, source_lens = self._tensors([encoded[row] for row in rows])
@@ -176,7 +205,7 @@ class Seq2Seq:
             ]
             with torch.inference_mode():
                 found = search(
-                    self.model,
+                    engine,
                     source,
                     source_lens,
                     settings=settings,

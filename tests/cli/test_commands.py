@@ -33,6 +33,24 @@ def pairs_file(upper_pairs, tmp_path_factory) -> Path:
     return path
 
 
+def test_another_precision_says_what_it_costs_and_scores_what_it_found(upper_model, pairs_file):
+    done = regard("evaluate", upper_model, pairs_file, "--metrics", "exact", "--precision", "int8")
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.decode().strip().splitlines()[-1]
+    assert re.fullmatch(
+        r"int8 against float32: exact match [\d.]+ against [\d.]+; \d+ of 60 outputs differ; [\d.]+ s against [\d.]+ s",
+        last,
+    ), last
+    done = regard("predict", upper_model, "--precision", "int8", "--format", "tsv", stdin="abcd\n")
+    source, output, found = done.stdout.decode().rstrip("\n").split("\t")
+    done = regard("score", upper_model, "-", "--precision", "int8", stdin=f"{source}\t{output}\n")
+    scored = done.stdout.decode().split("\t")[0]
+    assert abs(float(scored) - float(found)) <= 1e-4
+    done = regard("predict", upper_model, "--precision", "int4", stdin="abcd\n")
+    assert done.returncode == 2
+    assert "precision" in error_line(done)
+
+
 def test_evaluate_prints_table_and_writes_json_plot_and_outputs(upper_model, pairs_file, tmp_path):
     done = regard(
         "evaluate",

@@ -22,6 +22,7 @@ __all__ = [
     "Beam",
     "Device",
     "Model",
+    "Precision",
     "Threads",
     "command_line",
     "console",
@@ -34,6 +35,12 @@ __all__ = [
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 Beam = Annotated[int | None, typer.Option("--beam", help="Hypotheses kept at each step; 1 is greedy.")]
 BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Sources decoded together.")]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision", help="Of the products with weights: float32, bfloat16 or int8 (see evaluate)."
+    ),
+]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps.")]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads of the processor, 0 for all cores.")]
 

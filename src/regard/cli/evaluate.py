@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.common import BatchSize, Beam, Device, Model, Threads, decoding_options
+from regard.cli.common import BatchSize, Beam, Device, Model, Precision, Threads, decoding_options
+
+if TYPE_CHECKING:
+    from regard.evaluate.metrics import Metric
 
 __all__ = ["evaluate"]
 
@@ -35,13 +39,15 @@ def evaluate(
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of the files.")] = None,
     batch_size: BatchSize = None,
+    precision: Precision = None,
     threads: Threads = 0,
     device: Device = "auto",
 ) -> None:
     """Predict the sources of a test set and compare with its targets.
 
     Prints each metric over all pairs and by source length, with the number of examples and the 95 %
-    bootstrap interval.
+    bootstrap interval. With --precision bfloat16 or int8 the same is done in float32 too, and what the other
+    precision costs and gains is printed.
     """
     from regard.atomic import write_text
     from regard.cli.common import console, open_model, read_references
@@ -60,9 +66,11 @@ def evaluate(
         symbol_target=loaded.target_tokenizer.kind == "space",
         references=references,
     )
-    made = loaded.predict(
-        [source for source, _ in examples], **decoding_options(beam=beam, nbest=1, batch_size=batch_size)
-    )
+    sources = [source for source, _ in examples]
+    options = decoding_options(beam=beam, nbest=1, batch_size=batch_size)
+    began = time.perf_counter()
+    made = loaded.predict(sources, precision=precision, **options)
+    seconds = time.perf_counter() - began
     report = evaluate_outputs(
         [max(0, len(prediction.source_tokens) - 1) for prediction in made],
         [prediction.text for prediction in made],
@@ -75,6 +83,12 @@ def evaluate(
     for signature in report.signatures.values():
         if "|" in signature:
             out.print(signature, style="dim", markup=False)
+    if precision not in (None, "float32"):
+        began = time.perf_counter()
+        exact = loaded.predict(sources, precision="float32", **options)
+        cost = _cost([p.text for p in made], [p.text for p in exact], references, chosen)
+        took = f"{seconds:.1f} s against {time.perf_counter() - began:.1f} s"
+        out.print(f"{precision} against float32: {cost}; {took}", markup=False)
     if json_file is not None:
         write_text(json_file, report.to_json())
     if plot is not None:
@@ -82,6 +96,16 @@ def evaluate(
     if predictions is not None:
         rows = ((source, target, p.text) for (source, target), p in zip(examples, made, strict=True))
         write_text(predictions, "".join("\t".join(row) + "\n" for row in rows))
+
+
+def _cost(outputs: list[str], exact: list[str], references: list[str], metrics: list[Metric]) -> str:
+    """What outputs of a lower precision are worth beside the exact ones."""
+    values = [
+        f"{metric.label} {metric.score(outputs, references):.2f} against {metric.score(exact, references):.2f}"
+        for metric in metrics
+    ]
+    n_changed = sum(one != other for one, other in zip(outputs, exact, strict=True))
+    return f"{', '.join(values)}; {n_changed:,} of {len(outputs):,} outputs differ"
 
 
 def _edges(buckets: str | None) -> list[int] | None:

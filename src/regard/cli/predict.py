@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
-from regard.cli.common import BatchSize, Beam, Device, Model, Threads, decoding_options
+from regard.cli.common import BatchSize, Beam, Device, Model, Precision, Threads, decoding_options
 
 if TYPE_CHECKING:
     from regard.prediction import Prediction
@@ -62,6 +62,7 @@ def predict(
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of the input.")] = None,
     batch_size: BatchSize = None,
+    precision: Precision = None,
     threads: Threads = 0,
     device: Device = "auto",
 ) -> None:
@@ -92,6 +93,7 @@ def predict(
             copy_unknown=copy_unknown or None,
             long_inputs=long_inputs,
             batch_size=batch_size,
+            precision=precision,
         )
     )
     lines = iter_lines(input, encoding=encoding or loaded.config.data.encoding)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.common import BatchSize, Device, Model, Threads
+from regard.cli.common import BatchSize, Device, Model, Precision, Threads
 
 __all__ = ["score"]
 
@@ -20,6 +20,7 @@ def score(
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of the files.")] = None,
     batch_size: BatchSize = None,
+    precision: Precision = None,
     threads: Threads = 0,
     device: Device = "auto",
 ) -> None:
@@ -35,9 +36,9 @@ def score(
     loaded = open_model(model, device=device, threads=threads)
     examples = read_references(loaded, pairs, targets, encoding)
     total, n_tokens = 0.0, 0
-    for (source, target), scored in zip(
-        examples, loaded.score(examples, batch_size=batch_size or 128), strict=True
-    ):
+    settings = loaded.decoding(precision=precision)
+    made = loaded.score(examples, batch_size=batch_size or 128, precision=settings.precision)
+    for (source, target), scored in zip(examples, made, strict=True):
         total += scored.score
         n_tokens += len(scored.target_tokens)
         line = f"{scored.score:.4f}\t{len(scored.target_tokens)}\t{source}\t{target}\n"
