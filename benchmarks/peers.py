@@ -178,7 +178,19 @@ class OpenNMT:
             self.folder.glob("model_step_*.pt"), key=lambda path: int(path.stem.rpartition("_")[2])
         )
         return run(
-            [self.programs / "onmt_translate", "-model", saved[0], "-src", self.folder / source, "-output", self.folder / "out", "-beam_size", beam, "-batch_size", 64]
+            [
+                self.programs / "onmt_translate",
+                "-model",
+                saved[0],
+                "-src",
+                self.folder / source,
+                "-output",
+                self.folder / "out",
+                "-beam_size",
+                beam,
+                "-batch_size",
+                64,
+            ]
         )
 
     def latency(self, n: int) -> list[float]:
@@ -229,14 +241,83 @@ class Fairseq:
                 lines = [" ".join(pair[0]) if side == 0 else pair[1] for pair in pairs]
                 (self.folder / f"{part}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
         run(
-            [self.programs / "fairseq-preprocess", "-s", "g", "-t", "p", "--trainpref", self.folder / "train", "--testpref", self.folder / "test", "--destdir", self.folder / "bin", "--workers", 1]
+            [
+                self.programs / "fairseq-preprocess",
+                "-s",
+                "g",
+                "-t",
+                "p",
+                "--trainpref",
+                self.folder / "train",
+                "--testpref",
+                self.folder / "test",
+                "--destdir",
+                self.folder / "bin",
+                "--workers",
+                1,
+            ]
         )
 
     def train(self, batch_size: int, seconds: float) -> float:
         """Train for some seconds; returns pairs a second."""
         log = self.folder / "log"
         run_for(
-            [self.programs / "fairseq-train", self.folder / "bin", "--arch", "lstm", "--cpu", *["--encoder-embed-dim", "128", "--encoder-hidden-size", "256", "--encoder-bidirectional", "--encoder-layers", "1"], *["--decoder-embed-dim", "128", "--decoder-hidden-size", "512", "--decoder-layers", "1", "--dropout", "0.3"], *["--decoder-out-embed-dim", "512", "--optimizer", "adam", "--lr", "0.001", "--clip-norm", "1", "--log-format", "json"], *["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--log-interval", "10"], *["--disable-validation", "--save-interval-updates", "100", "--keep-interval-updates", "2"], "--batch-size", batch_size, "--save-dir", self.folder / "saved", "--no-epoch-checkpoints", "--max-epoch", 1000, "--num-workers", 0],
+            [
+                self.programs / "fairseq-train",
+                self.folder / "bin",
+                "--arch",
+                "lstm",
+                "--cpu",
+                *[
+                    "--encoder-embed-dim",
+                    "128",
+                    "--encoder-hidden-size",
+                    "256",
+                    "--encoder-bidirectional",
+                    "--encoder-layers",
+                    "1",
+                ],
+                *[
+                    "--decoder-embed-dim",
+                    "128",
+                    "--decoder-hidden-size",
+                    "512",
+                    "--decoder-layers",
+                    "1",
+                    "--dropout",
+                    "0.3",
+                ],
+                *[
+                    "--decoder-out-embed-dim",
+                    "512",
+                    "--optimizer",
+                    "adam",
+                    "--lr",
+                    "0.001",
+                    "--clip-norm",
+                    "1",
+                    "--log-format",
+                    "json",
+                ],
+                *[
+                    "--criterion",
+                    "label_smoothed_cross_entropy",
+                    "--label-smoothing",
+                    "0.1",
+                    "--log-interval",
+                    "10",
+                ],
+                *["--disable-validation", "--save-interval-updates", "100", "--keep-interval-updates", "2"],
+                "--batch-size",
+                batch_size,
+                "--save-dir",
+                self.folder / "saved",
+                "--no-epoch-checkpoints",
+                "--max-epoch",
+                1000,
+                "--num-workers",
+                0,
+            ],
             seconds,
             log=log,
         )
@@ -254,7 +335,25 @@ class Fairseq:
         if not saved:
             raise PeerError("it wrote no checkpoint in this time")
         return run(
-            [self.programs / "fairseq-generate", self.folder / "bin", "--path", saved[0], "--cpu", "--beam", beam, "--batch-size", 64, "--gen-subset", "test", "-s", "g", "-t", "p", "--num-workers", 0]
+            [
+                self.programs / "fairseq-generate",
+                self.folder / "bin",
+                "--path",
+                saved[0],
+                "--cpu",
+                "--beam",
+                beam,
+                "--batch-size",
+                64,
+                "--gen-subset",
+                "test",
+                "-s",
+                "g",
+                "-t",
+                "p",
+                "--num-workers",
+                0,
+            ]
         )
 
 

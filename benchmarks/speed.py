@@ -64,7 +64,19 @@ class Regard:
         model = self.folder / "model"
         options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         peers.run(
-            [PROGRAMS / "regard", "train", self.folder / "train.tsv", "--dev", self.folder / "train.tsv", "-o", model, "--force", "--minutes", seconds / 60, *options],
+            [
+                PROGRAMS / "regard",
+                "train",
+                self.folder / "train.tsv",
+                "--dev",
+                self.folder / "train.tsv",
+                "-o",
+                model,
+                "--force",
+                "--minutes",
+                seconds / 60,
+                *options,
+            ],
             log=self.folder / "log",
         )
         events = map(json.loads, (model / "training.jsonl").read_text(encoding="utf-8").splitlines())
@@ -78,7 +90,18 @@ class Regard:
     def decode(self, beam: int, source: str = "test.txt") -> Ran:
         """Decode the words of a file; standard output is thrown away."""
         return peers.run(
-            [PROGRAMS / "regard", "predict", self.folder / "model", self.folder / source, "--beam", beam, "--precision", self.decoding, "-o", self.folder / "out"],
+            [
+                PROGRAMS / "regard",
+                "predict",
+                self.folder / "model",
+                self.folder / source,
+                "--beam",
+                beam,
+                "--precision",
+                self.decoding,
+                "-o",
+                self.folder / "out",
+            ],
             log=self.folder / "decode.log",
         )
 
