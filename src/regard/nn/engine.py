@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +36,10 @@ _TABLE_LIMIT = 1 << 25
 
 class Product(ABC):
     """Rows times a weight matrix, plus something: ``x @ weight.T + add``, in float32 out."""
+
+    @abstractmethod
+    def __init__(self, weight: Tensor) -> None:
+        """Take a copy of ``weight``, ``(out, in)``, in its own precision."""
 
     @abstractmethod
     def __call__(self, x: Tensor, add: Tensor) -> Tensor:
@@ -119,9 +123,10 @@ class LSTMStep(CellStep):
     def __init__(self, kernel: nn.RNNBase, product: type[Product]) -> None:
         self.size = kernel.hidden_size
         i, f, g, o = range(4)
-        self.input_weight = _reordered(kernel.weight_ih_l0, (i, f, o, g))
-        self.input_bias = _reordered(kernel.bias_ih_l0 + kernel.bias_hh_l0, (i, f, o, g))
-        self.recurrent = product(_reordered(kernel.weight_hh_l0, (i, f, o, g)))
+        weights = _weights(kernel)
+        self.input_weight = _reordered(weights.input, (i, f, o, g))
+        self.input_bias = _reordered(weights.input_bias + weights.recurrent_bias, (i, f, o, g))
+        self.recurrent = product(_reordered(weights.recurrent, (i, f, o, g)))
 
     def __call__(self, gates: Tensor, hidden: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """C' = f c + i g; h' = o tanh(c')."""
@@ -138,8 +143,9 @@ class GRUStep(CellStep):
 
     def __init__(self, kernel: nn.RNNBase, product: type[Product]) -> None:
         self.size = kernel.hidden_size
-        self.input_weight, self.input_bias = kernel.weight_ih_l0, kernel.bias_ih_l0
-        self.recurrent, self.bias = product(kernel.weight_hh_l0), kernel.bias_hh_l0
+        weights = _weights(kernel)
+        self.input_weight, self.input_bias = weights.input, weights.input_bias
+        self.recurrent, self.bias = product(weights.recurrent), weights.recurrent_bias
 
     def __call__(self, gates: Tensor, hidden: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """N = tanh(W x + r U h); h' = n + z (h - n)."""
@@ -155,8 +161,9 @@ class TanhStep(CellStep):
     """The tanh cell's step."""
 
     def __init__(self, kernel: nn.RNNBase, product: type[Product]) -> None:
-        self.input_weight, self.input_bias = kernel.weight_ih_l0, kernel.bias_ih_l0 + kernel.bias_hh_l0
-        self.recurrent = product(kernel.weight_hh_l0)
+        weights = _weights(kernel)
+        self.input_weight, self.input_bias = weights.input, weights.input_bias + weights.recurrent_bias
+        self.recurrent = product(weights.recurrent)
 
     def __call__(self, gates: Tensor, hidden: Tensor, cell: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """H' = tanh(W x + U h + b)."""
@@ -168,6 +175,21 @@ _STEPS: dict[type[RecurrentLayer], type[LSTMStep] | type[GRUStep] | type[TanhSte
     GRULayer: GRUStep,
     TanhLayer: TanhStep,
 }
+
+
+class _KernelWeights(NamedTuple):
+    """The weights of one of PyTorch's layers."""
+
+    input: Tensor
+    recurrent: Tensor
+    input_bias: Tensor
+    recurrent_bias: Tensor
+
+
+def _weights(kernel: nn.RNNBase) -> _KernelWeights:
+    named = dict(kernel.named_parameters())
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    return _KernelWeights(*(named[name].detach() for name in names))
 
 
 def _reordered(tensor: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -201,7 +223,8 @@ class DecodingEngine:
         self.model, self.decoder, self.precision = model, model.decoder, precision
         decoder, product = model.decoder, _PRODUCTS[precision]
         with torch.no_grad():
-            self.steps = [_STEPS[type(layer)](layer.kernel, product) for layer in decoder.layers]
+            layers = [layer for layer in decoder.layers if isinstance(layer, RecurrentLayer)]
+            self.steps = [_STEPS[type(layer)](layer.kernel, product) for layer in layers]
             self._prepare_inputs(product)
             self.between = [product(step.input_weight) for step in self.steps[1:]]
             self._prepare_readout(product)
@@ -333,7 +356,8 @@ def make_engine(model: EncoderDecoder, *, precision: Precision = "float32") -> S
     device = next(model.parameters()).device
     if precision == "int8" and device.type != "cpu":
         raise ValueError(f"int8 decodes on a processor only, not on {device}; take bfloat16 or float32")
-    if all(type(layer) in _STEPS for layer in model.decoder.layers):
+    known: list[type] = list(_STEPS)
+    if all(type(layer) in known for layer in model.decoder.layers):
         return DecodingEngine(model, precision=precision)
     if precision != "float32":
         raise ValueError(f"the cell {model.settings.cell} decodes in float32 only")
