@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,54 +172,49 @@ class OpenNMT:
         marks = [(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f"), int(step)) for stamp, step in found]
         return _rate([(mark.timestamp(), step * batch_size) for mark, step in marks], warm=20 * batch_size)
 
-    def decode(self, beam: int, source: str = "test.src") -> Ran:
-        """Decode the words of a file."""
-        # The last may have been cut by the kill.
+    def _checkpoint(self) -> Path:
+        """The oldest checkpoint that is kept; the newest may have been cut by the kill."""
         saved = sorted(
             self.folder.glob("model_step_*.pt"), key=lambda path: int(path.stem.rpartition("_")[2])
         )
-        return run(
-            [
-                self.programs / "onmt_translate",
-                "-model",
-                saved[0],
-                "-src",
-                self.folder / source,
-                "-output",
-                self.folder / "out",
-                "-beam_size",
-                beam,
-                "-batch_size",
-                64,
-            ]
-        )
+        if not saved:
+            raise PeerError("it wrote no checkpoint in this time")
+        return saved[0]
+
+    def decode(self, beam: int, source: str = "test.src") -> Ran:
+        """Decode the words of a file."""
+        command: list[object] = [self.programs / "onmt_translate", "-model", self._checkpoint()]
+        command += ["-src", self.folder / source, "-output", self.folder / "out"]
+        return run([*command, "-beam_size", beam, "-batch_size", 64])
 
     def latency(self, n: int) -> list[float]:
         """Seconds of single sentences in process, beam 5."""
-        saved = sorted(
-            self.folder.glob("model_step_*.pt"), key=lambda path: int(path.stem.rpartition("_")[2])
-        )
+        arguments = ["-model", str(self._checkpoint()), "-src", str(self.folder / "one.src")]
+        arguments += ["-output", str(self.folder / "one.out"), "-beam_size", "5", "-batch_size", "1"]
+        # The calls of its own `translate`, with the model loaded once.
         script = f"""
-import sys, time, json
-from onmt.translate.translator import build_translator
-from onmt.inputters.dynamic_iterator import build_dynamic_dataset_iter
-from onmt.utils.parse import ArgumentParser
-import onmt.opts
-import onmt.bin.translate as bt
-parser = bt._get_parser()
-opt = parser.parse_args(["-model", {str(saved[0])!r}, "-src", {str(self.folder / "one.src")!r}, "-output", {str(self.folder / "one.out")!r}, "-beam_size", "5", "-batch_size", "1"])
-ArgumentParser.validate_translate_opts(opt)
-from onmt.transforms import get_transforms_cls
+import json, time
+from onmt.bin.translate import _get_parser
 from onmt.constants import CorpusTask
+from onmt.inputters.dynamic_iterator import build_dynamic_dataset_iter
 from onmt.inputters.inputter import IterOnDevice
+from onmt.transforms import TransformPipe, get_transforms_cls
+from onmt.translate.translator import build_translator
+from onmt.utils.parse import ArgumentParser
+opt = _get_parser().parse_args({arguments!r})
+ArgumentParser.validate_translate_opts(opt)
+ArgumentParser._get_all_transform_translate(opt)
+ArgumentParser._validate_transforms_opts(opt)
+ArgumentParser.validate_translate_opts_dynamic(opt)
 translator = build_translator(opt, logger=None, report_score=False)
-lines = open({str(self.folder / "test.src")!r}, encoding="utf-8").read().splitlines()[:{n}]
+classes = get_transforms_cls(opt._all_transform)
 times = []
-for line in lines:
-    open({str(self.folder / "one.src")!r}, "w", encoding="utf-8").write(line + chr(10))
+for line in open({str(self.folder / "test.src")!r}, encoding="utf-8").read().splitlines()[:{n}]:
+    with open(opt.src, "w", encoding="utf-8") as file:
+        file.write(line + chr(10))
     began = time.perf_counter()
-    data = build_dynamic_dataset_iter(opt, get_transforms_cls(opt._all_transform), translator.vocabs, task=CorpusTask.INFER, copy=False)
-    translator._translate(IterOnDevice(data, -1), transform_pipe=None, attn_debug=False, phrase_table="")
+    data = build_dynamic_dataset_iter(opt, classes, translator.vocabs, task=CorpusTask.INFER, copy=False)
+    translator._translate(IterOnDevice(data, opt.gpu), transform=TransformPipe.build_from([]))
     times.append(time.perf_counter() - began)
 print(json.dumps(times))
 """
@@ -240,6 +236,7 @@ class Fairseq:
             for part, pairs in (("train", words.train), ("test", [(word, "a") for word in words.test])):
                 lines = [" ".join(pair[0]) if side == 0 else pair[1] for pair in pairs]
                 (self.folder / f"{part}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        shutil.rmtree(self.folder / "bin", ignore_errors=True)  # it refuses to write over its own files
         run(
             [
                 self.programs / "fairseq-preprocess",
@@ -385,8 +382,7 @@ class Yoyodyne:
             f"data:\n  model_dir: {self.folder}\n  train: {self.folder}/train.tsv\n  val: {self.folder}/dev.tsv\n"
             f"  target_sep: ' '\n  batch_size: {batch_size}\n"
             f"trainer:\n  accelerator: cpu\n  max_steps: {steps}\n  max_epochs: 10\n  limit_val_batches: 0\n"
-            "  num_sanity_val_steps: 0\n  enable_progress_bar: false\n  logger: false\n"
-            "  enable_checkpointing: false\n",
+            "  num_sanity_val_steps: 0\n  enable_progress_bar: false\n  logger: false\n",
             encoding="utf-8",
         )
         return run([self.programs / "yoyodyne", "fit", "--config", config], log=self.folder / "log").seconds

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import signal
@@ -26,9 +25,9 @@ import time
 from pathlib import Path
 
 from machine import RESULTS, ROOT, describe, shared_data
+from peers import ENVIRONMENT, PEERS, environment
 from regard.config import merge
 
-PEERS = ROOT / "benchmarks" / ".peers"
 WORK = PEERS / "translate"
 OURS = {
     "data": {"target": {"tokenizer": "bpe", "vocabulary_size": 5000}, "source": {"min_frequency": 2}},
@@ -165,20 +164,9 @@ def ours(train: list, dev: list, minutes: float, name: str, settings: dict = OUR
     return row, model
 
 
-def peer_environment() -> Path:
-    """Make OpenNMT-py's environment; returns its folder of programs."""
-    folder = PEERS / "opennmt"
-    if not (folder / "bin" / "onmt_train").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run(
-            [folder / "bin" / "pip", "install", "--quiet", "torch==2.13.0", "OpenNMT-py==3.0.4"], check=True
-        )
-    return folder / "bin"
-
-
 def peer(train: list, dev: list, minutes: float) -> dict:
     """Train OpenNMT-py until the time is over, and score the best of its last three checkpoints."""
-    programs, folder = peer_environment(), WORK / "opennmt"
+    programs, folder = environment("opennmt", "OpenNMT-py==3.0.4"), WORK / "opennmt"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("model_step_*"):
         old.unlink()
@@ -193,13 +181,12 @@ def peer(train: list, dev: list, minutes: float) -> dict:
         f"save_model: {folder}/model\n{CONFIGURATION}",
         encoding="utf-8",
     )
-    environment = {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
-    run = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    run = {"env": ENVIRONMENT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run([programs / "onmt_build_vocab", "-config", config, "-n_sample", "-1"], check=True, **run)
     began = time.perf_counter()
     with (folder / "log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
-            [programs / "onmt_train", "-config", config], env=environment, stdout=log, stderr=log
+            [programs / "onmt_train", "-config", config], env=ENVIRONMENT, stdout=log, stderr=log
         )
         try:
             process.wait(timeout=minutes * 60)
