@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench bench-g2p bench-translate clean
+.PHONY: help demo test lint types bench bench-g2p bench-translate bench-speed clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/	/'
@@ -29,7 +29,7 @@ lint: $(READY)  ## check style
 types: $(READY)  ## check types
 	$(BIN)/mypy
 
-bench: bench-g2p bench-translate  ## all benchmarks; they need the data that REGARD_DATA names
+bench: bench-g2p bench-translate bench-speed  ## all benchmarks; they need the data that REGARD_DATA names
 
 bench-g2p: $(READY)  ## pronunciation in 15 languages (about 40 minutes on 2 cores)
 	$(BIN)/python benchmarks/g2p.py
@@ -37,6 +37,10 @@ bench-g2p: $(READY)  ## pronunciation in 15 languages (about 40 minutes on 2 cor
 bench-translate: $(READY)  ## Chinese to English beside OpenNMT-py (about 45 minutes on 2 cores)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/translate.py
+
+bench-speed: $(READY)  ## speed beside OpenNMT-py, fairseq and yoyodyne, in their own environments (about an hour)
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/memory.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage demo-model

@@ -388,6 +388,47 @@ class Yoyodyne:
         return run([self.programs / "yoyodyne", "fit", "--config", config], log=self.folder / "log").seconds
 
 
+class JoeyNMT:
+    """joeynmt's recurrent model, as it is published: its failure is reported as it is."""
+
+    name = "joeynmt 2.3.0"
+
+    def __init__(self, words: Words) -> None:
+        self.folder = PEERS / "speed" / "joeynmt"
+        self.programs = environment("joeynmt", "joeynmt==2.3.0", "importlib_metadata")
+        words.write(self.folder)
+        for part in ("train", "dev"):
+            pairs = words.train if part == "train" else words.train[:64]
+            (self.folder / f"{part}.g").write_text(
+                "".join(f"{' '.join(s)}\n" for s, _ in pairs), encoding="utf-8"
+            )
+            (self.folder / f"{part}.p").write_text("".join(f"{t}\n" for _, t in pairs), encoding="utf-8")
+
+    def train(self, batch_size: int, seconds: float) -> float:
+        """Train for some seconds; returns pairs a second."""
+        rnn = "type: recurrent, rnn_type: lstm, num_layers: 1, dropout: 0.3, embeddings: {embedding_dim: 128}"
+        config = self.folder / "config.yaml"
+        config.write_text(
+            f"name: g2p\nmodel_dir: {self.folder}/model\nuse_cuda: false\n"
+            f"data:\n  train: {self.folder}/train\n  dev: {self.folder}/dev\n  dataset_type: plain\n"
+            "  src: {lang: g, level: word, voc_min_freq: 1}\n  trg: {lang: p, level: word, voc_min_freq: 1}\n"
+            "testing: {beam_size: 5}\n"
+            "training:\n  optimizer: adam\n  learning_rate: 0.001\n  clip_grad_norm: 1\n  label_smoothing: 0.1\n"
+            f"  batch_size: {batch_size}\n  batch_type: sentence\n  epochs: 1000\n  logging_freq: 10\n"
+            "  validation_freq: 100000\n  scheduling: plateau\n  loss: crossentropy\n  overwrite: true\n"
+            f"model:\n  initializer: xavier_uniform\n  encoder: {{{rnn}, hidden_size: 256, bidirectional: true}}\n"
+            f"  decoder: {{{rnn}, hidden_size: 512, attention: luong, input_feeding: false, "
+            "init_hidden: bridge}\n",
+            encoding="utf-8",
+        )
+        log = self.folder / "log"
+        run_for([self.programs / "python", "-m", "joeynmt", "train", config], seconds, log=log)
+        pattern = re.compile(r"(\S+ \S+) - INFO .* Step:\s+(\d+)")
+        found = pattern.findall(log.read_text(encoding="utf-8", errors="replace"))
+        marks = [(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f"), int(step)) for stamp, step in found]
+        return _rate([(mark.timestamp(), step * batch_size) for mark, step in marks], warm=20 * batch_size)
+
+
 def _rate(marks: list[tuple[float, int]], *, warm: int) -> float:
     """Pairs a second between the first mark after the warm-up and the last."""
     kept = [mark for mark in marks if mark[1] >= warm]

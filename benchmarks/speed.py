@@ -18,10 +18,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import peers
 from machine import RESULTS, ROOT, describe, shared_data
-from peers import Fairseq, OpenNMT, PeerError, Ran, Words, Yoyodyne
+from peers import Fairseq, JoeyNMT, OpenNMT, PeerError, Ran, Words, Yoyodyne
 
 WORK = peers.PEERS / "speed"
 PROGRAMS = Path(sys.executable).parent
@@ -170,6 +171,7 @@ def systems(data: Words, measured: Measurements) -> tuple[list[Regard], list[obj
         ("OpenNMT-py with input feeding", lambda: OpenNMT(data, input_feed=1)),
         ("fairseq", lambda: Fairseq(data)),
         ("yoyodyne", lambda: Yoyodyne(data)),
+        ("joeynmt", lambda: JoeyNMT(data)),
     ]
     others = []
     for name, make in makers:
@@ -181,31 +183,51 @@ def systems(data: Words, measured: Measurements) -> tuple[list[Regard], list[obj
     return ours, others
 
 
-def one_round(
-    ours: list[Regard], others: list, measured: Measurements, seconds: float, *, first: bool
-) -> None:
-    """Each system once."""
-    both = [*ours, *others]
-    for system in both:
+def training_round(ours: list[Regard], others: list, measured: Measurements, seconds: float) -> None:
+    """Train each system once: at batch 64, then the fastest of both sides at larger ones."""
+    for system in (*ours, *others):
         measured.take("train, batch 64", system.name, lambda system=system: system.train(64, seconds))
-        if hasattr(system, "decode"):
-            for beam in (5, 1):
-                table = f"decode, beam {beam}"
-                measured.take(
-                    table, system.name, lambda system=system, beam=beam: system.decode(beam).seconds
-                )
-        if first and hasattr(system, "latency"):
-            measured.take("latency", system.name, lambda system=system: system.latency(200)[20:])
     for batch_size in (256, 512):
         for system in (ours[0], *others[:1]):
             table = f"train, batch {batch_size}"
             measured.take(table, system.name, lambda s=system, b=batch_size: s.train(b, seconds))
-    wide = ours[1]
     # yoyodyne's encoder has 2 x 512 units; ours gets a decoder of 1,024 with it, where theirs has 512.
     larger = {"model.hidden_size": 1024}
-    measured.take(
-        "train, batch 64", f"{ours[0].name}, encoder 2 x 512", lambda: ours[0].train(64, seconds, **larger)
-    )
+    name = f"{ours[0].name}, encoder 2 x 512"
+    measured.take("train, batch 64", name, lambda: ours[0].train(64, seconds, **larger))
+
+
+def make_models(ours: list[Regard], others: list, measured: Measurements, seconds: float) -> list:
+    """Train each system that decodes for the same time; returns them. Hardly trained models write too much."""
+    made = []
+    for system in (*ours, *others):
+        if not hasattr(system, "decode"):
+            continue
+        try:
+            system.train(64, seconds)
+        except PeerError as error:
+            measured.failed[f"decode, {system.name}"] = str(error)
+        else:
+            made.append(system)
+    return made
+
+
+def decoding_round(systems: list, measured: Measurements, wide: Regard, *, first: bool) -> None:
+    """Decode once with each system."""
+    for system in systems:
+        for beam in (5, 1):
+            name = f"decode, beam {beam}"
+            ran: list[Ran] = []
+
+            def seconds(system: Any = system, beam: int = beam, ran: list[Ran] = ran) -> float:
+                ran.append(system.decode(beam))
+                return ran[-1].seconds
+
+            measured.take(name, system.name, seconds)
+            if ran:
+                measured.take(f"memory, beam {beam}", system.name, lambda ran=ran: ran[-1].peak_mib)
+        if first and hasattr(system, "latency"):
+            measured.take("latency", system.name, lambda system=system: system.latency(200)[20:])
     measured.take("start-up, help", "regard", lambda: peers.run([PROGRAMS / "regard", "--help"]).seconds)
     measured.take("start-up, one word", wide.name, lambda: wide.decode(5, "one.txt").seconds)
 
@@ -267,6 +289,9 @@ def report(measured: Measurements, limits: dict, rounds: int) -> str:
     lines += ["", "## Decoding 4,500 words, whole process", ""]
     decodes = [name for name in measured.values if name.startswith("decode")]
     lines += table(measured, decodes, unit="s", against=base, more_is_better=False)
+    memories = [name for name in measured.values if name.startswith("memory")]
+    lines += ["", "Peak memory of these processes:", ""]
+    lines += table(measured, memories, unit="MiB", against=base, more_is_better=False)
     lines += ["", "`regard, auto` decodes with `--precision bfloat16`, `regard, float32` in float32.", ""]
     lines += ["## One sentence in process, beam 5", "", "| system | p50, ms | p99, ms |", "|---|---:|---:|"]
     for system, found in measured.values.get("latency", {}).items():
@@ -291,6 +316,9 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=30.0, help="training time of each system and round")
+    parser.add_argument(
+        "--model-seconds", type=float, default=60.0, help="training time of the models that decode"
+    )
     parser.add_argument("--no-limits", action="store_true")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
@@ -313,7 +341,11 @@ def main() -> None:
 
     for number in range(arguments.rounds):
         print(f"round {number + 1}", flush=True)
-        one_round(ours, others, measured, arguments.seconds, first=number == 0)
+        training_round(ours, others, measured, arguments.seconds)
+        write()
+    decoders = make_models(ours, others, measured, arguments.model_seconds)
+    for number in range(arguments.rounds):
+        decoding_round(decoders, measured, ours[1], first=number == 0)
         write()
     if not arguments.no_limits:
         from limits import measure_limits

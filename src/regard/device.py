@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from regard.errors import ConfigError
 
-__all__ = ["autocast", "choose_device", "choose_precision", "has_bfloat16_units", "set_threads"]
+__all__ = [
+    "autocast",
+    "choose_device",
+    "choose_precision",
+    "has_bfloat16_units",
+    "keep_freed_memory",
+    "set_threads",
+]
 
 
 def choose_device(name: str) -> torch.device:
@@ -65,3 +74,18 @@ def set_threads(threads: int) -> None:
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what is freed, for the next batch, instead of giving it back to the system.
+
+    A batch's tensors are freed at its end and asked for again at once; given back each time, a quarter of the
+    processor's time went into zeroing fresh pages. What the process holds stays at its peak. Linux with glibc only.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        trim_threshold, mmap_threshold, largest = -1, -3, 2**31 - 1  # of <malloc.h>
+        mallopt(trim_threshold, largest)
+        mallopt(mmap_threshold, largest)

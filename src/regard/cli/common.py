@@ -86,10 +86,11 @@ def nested(assignments: Sequence[str]) -> dict[str, Any]:
 
 def open_model(folder: Path, *, device: str, threads: int) -> Seq2Seq:
     """Load a model with the threads asked for."""
-    from regard.device import set_threads
+    from regard.device import keep_freed_memory, set_threads
     from regard.folder import load_model
 
     set_threads(threads)
+    keep_freed_memory()
     return load_model(folder, device=device)
 
 

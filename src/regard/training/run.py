@@ -19,7 +19,7 @@ from regard.data.batches import Batches, PairShards
 from regard.data.pairs import EncodedPairs, split_held_out
 from regard.data.store import PairStore, store_key, write_store
 from regard.data.tokenizers import Tokenizer
-from regard.device import choose_device, choose_precision, set_threads
+from regard.device import choose_device, choose_precision, keep_freed_memory, set_threads
 from regard.errors import ConfigError, DataError
 from regard.facts import Facts, LengthLimit
 from regard.folder import load_facts, load_settings, load_tokenizers, new_network, save_frame, save_weights
@@ -111,6 +111,7 @@ class _Run:
         self.listeners = list(listeners)
         self.device = choose_device(config.training.device)
         set_threads(config.training.threads)
+        keep_freed_memory()
 
     def tell(self, event: Event) -> None:
         """Tell all listeners."""
