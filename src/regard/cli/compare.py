@@ -296,6 +296,6 @@ def _report(plan: Plan, results: dict[str, RunResult], out: Any, *, capacity: bo
 
         comparison = summarise(plan, results)
         written = write_report(comparison, plan.folder)
-        out.print(terminal_table(comparison))
+        out.print(terminal_table(comparison, width=out.width))
         out.print(conclusion(comparison), markup=False)
     typer.echo(f"written: {', '.join(map(str, written))}", err=True)

@@ -19,7 +19,7 @@ import regard
 from regard.atomic import write_text
 from regard.compare.perform import RunResult
 from regard.compare.plan import Plan, Run
-from regard.compare.report import markdown_table
+from regard.compare.report import budget_text, markdown_table
 from regard.compare.summary import Spread, spread
 from regard.figures import new_figure, save_figure
 
@@ -186,12 +186,12 @@ def measure_capacity(
 
 
 def _draw(capacity: Capacity, path: Path) -> None:
-    from regard.compare.plots import _FIXED, _MARKERS, _plain
+    from regard.compare.plots import FIXED, MARKERS, plain
 
     figure = new_figure(8.6, 4.8)
     axes = figure.add_subplot()
     for number, (label, points) in enumerate(capacity.points.items()):
-        colour, marker = _FIXED[number % len(_FIXED)], _MARKERS[number % len(_MARKERS)]
+        colour, marker = FIXED[number % len(FIXED)], MARKERS[number % len(MARKERS)]
         sizes = [point.hidden_size for point in points]
         means = [point.longest.mean for point in points]
         reach = [
@@ -215,7 +215,7 @@ def _draw(capacity: Capacity, path: Path) -> None:
     axes.set_ylim(bottom=0)
     title = "What one vector holds\ndotted: the longest source of the test; hollow: at least so much"
     axes.set_title(title, loc="left", fontsize=10)
-    _plain(axes)
+    plain(axes)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     save_figure(figure, path)
 
@@ -238,7 +238,7 @@ def to_markdown(capacity: Capacity, picture: str) -> str:
     data = capacity.data
     facts = (
         f"- Data: {data['name']}; {data['n_train']:,} training and {data['n_test']:,} test pairs, sources up to "
-        f"{data['longest_tested']} tokens\n- Budget: {capacity.budget['minutes']:g} minutes each\n"
+        f"{data['longest_tested']} tokens\n- Budget: {budget_text(capacity.budget)}\n"
         f"- Held: the longest source length with at least {capacity.threshold:g} % token accuracy, mean over seeds\n"
     )
     if capacity.missing:

@@ -17,7 +17,7 @@ from regard.device import set_threads
 from regard.errors import ModelFolderError
 from regard.evaluate.metrics import Metric, TokenAccuracy, make_metrics
 from regard.evaluate.report import evaluate_outputs
-from regard.folder import load_facts, load_model, read_history
+from regard.folder import load_facts, load_model, load_settings, load_tokenizers, read_history
 from regard.seq2seq import Seq2Seq
 from regard.training.checkpoint import load_checkpoint
 from regard.training.events import Listener
@@ -92,13 +92,11 @@ def perform(
     set_threads(run.config.training.threads)
     model = _trained(run, folder)
     if model is None:
-        checkpoint = load_checkpoint(folder / "checkpoint") if folder.is_dir() else None
-        resume = checkpoint is not None and (folder / "config.json").is_file()
         model = run_training(
             TrainingData(data.name, data.train, data.dev),
             config=run.config,
             folder=folder,
-            resume=resume,
+            resume=_can_go_on(folder),
             force=True,
             listeners=listeners,
             command=command,
@@ -116,6 +114,17 @@ def _trained(run: Run, folder: Path) -> Seq2Seq | None:
         return load_model(folder, device=run.config.training.device)
     except ModelFolderError:
         return None
+
+
+def _can_go_on(folder: Path) -> bool:
+    """Whether a training was stopped here and left all that it needs; if not, it begins anew."""
+    try:
+        load_settings(folder)
+        load_facts(folder)
+        load_tokenizers(folder)
+        return load_checkpoint(folder / "checkpoint") is not None
+    except ModelFolderError:
+        return False
 
 
 def _metrics(names: Sequence[str], model: Seq2Seq, references: Sequence[str]) -> list[Metric]:

@@ -9,9 +9,9 @@ from typing import Any
 from regard.compare.summary import Comparison, Spread, VariantSummary
 from regard.figures import new_figure, save_figure
 
-__all__ = ["draw_plots", "styles"]
+__all__ = ["FIXED", "MARKERS", "draw_plots", "plain", "styles"]
 
-_FIXED = ("#d1603d", "#a3341b", "#e0913a", "#b5763a", "#c2476f", "#8c2d4d", "#e3b04b")
+FIXED = ("#d1603d", "#a3341b", "#e0913a", "#b5763a", "#c2476f", "#8c2d4d", "#e3b04b")
 _ATTENTION = (
     "#2f5f9e",
     "#4aa3c7",
@@ -23,7 +23,7 @@ _ATTENTION = (
     "#9a78c9",
     "#1f3b5c",
 )
-_MARKERS = "osD^vPX*<>h"
+MARKERS = "osD^vPX*<>h"
 
 
 def styles(variants: Sequence[VariantSummary]) -> dict[str, dict[str, Any]]:
@@ -33,10 +33,10 @@ def styles(variants: Sequence[VariantSummary]) -> dict[str, dict[str, Any]]:
     for variant in variants:
         number = counts[variant.family]
         counts[variant.family] += 1
-        colours = _FIXED if variant.family == "fixed" else _ATTENTION
+        colours = FIXED if variant.family == "fixed" else _ATTENTION
         made[variant.name] = {
             "color": colours[number % len(colours)],
-            "marker": _MARKERS[number % len(_MARKERS)],
+            "marker": MARKERS[number % len(MARKERS)],
             "linestyle": (0, (4, 2)) if variant.family == "fixed" else "-",
         }
     return made
@@ -45,10 +45,11 @@ def styles(variants: Sequence[VariantSummary]) -> dict[str, dict[str, Any]]:
 def _band(axes: Any, x: Sequence[float], values: Sequence[Spread], style: dict[str, Any], label: str) -> None:
     low, high = [value.low for value in values], [value.high for value in values]
     axes.fill_between(x, low, high, color=style["color"], alpha=0.13, lw=0)
-    axes.plot(x, [value.mean for value in values], ms=4, lw=1.6, label=label, **style)
+    axes.plot(x, [value.mean for value in values], label=label, **{"ms": 4, "lw": 1.6, **style})
 
 
-def _plain(axes: Any) -> None:
+def plain(axes: Any) -> None:
+    """Leave only what helps to read values."""
     axes.grid(axis="y", color="#d8d8d8", lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -93,7 +94,7 @@ def _by_length(comparison: Comparison, name: str, path: Path) -> None:
         loc="left",
         fontsize=10,
     )
-    _plain(axes)
+    plain(axes)
     _legend(axes)
     save_figure(figure, path)
 
@@ -126,7 +127,7 @@ def _curves(comparison: Comparison, path: Path) -> None:
         axes.set_ylabel("loss, nats a token" if name == "loss" else f"{name}, per cent")
         if name == "loss":
             axes.set_ylim(bottom=0)
-        _plain(axes)
+        plain(axes)
     bands = f", bands over {comparison.n_seeds} seeds" if comparison.n_seeds > 1 else ", one seed"
     panels[0].set_title(f"On the dev pairs{bands}", loc="left", fontsize=10)
     _legend(panels[-1])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.atomic import write_text
 from regard.compare.summary import Comparison, Spread, VariantSummary
@@ -12,7 +12,7 @@ from regard.compare.summary import Comparison, Spread, VariantSummary
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["conclusion", "markdown_table", "terminal_table", "write_report"]
+__all__ = ["budget_text", "conclusion", "markdown_table", "terminal_table", "write_report"]
 
 CLOSE = 0.03
 """Share of the parameters by which variants may differ before the report points it out."""
@@ -59,16 +59,15 @@ def _head(comparison: Comparison) -> list[str]:
     return ["variant", "hidden", "parameters", "updates", "trained/s", "decoded/s", *labels]
 
 
-def budget_text(comparison: Comparison) -> str:
-    """The budget in words."""
-    budget = comparison.budget
+def budget_text(budget: Mapping[str, Any]) -> str:
+    """The budget of a plan in words."""
     parts = []
     if budget["minutes"]:
         parts.append(f"{budget['minutes']:g} minutes of training")
     if budget["max_steps"]:
         parts.append(f"at most {budget['max_steps']:,} updates")
     if budget["match"] == "parameters":
-        parts.append(f"{budget['parameters'][0]:,} parameters")
+        parts.append(f"{', '.join(f'{n:,}' for n in budget['parameters'])} parameters")
     else:
         parts.append(f"hidden size {', '.join(map(str, budget['hidden_sizes']))}")
     return ", ".join(parts) + " each"
@@ -102,7 +101,7 @@ def _facts(comparison: Comparison) -> str:
     lines = [
         f"- Data: {data['name']}; {data['n_train']:,} training, {data['n_dev']:,} dev and {data['n_test']:,} test "
         f"pairs; sources of at most {data['longest_trained']} tokens in training, {data['longest_tested']} in the test",
-        f"- Budget: {budget_text(comparison)}",
+        f"- Budget: {budget_text(comparison.budget)}",
         f"- Values: {spread}, outputs decoded with beam {comparison.beam}",
         f"- Machine: {machine['platform']}, {machine['device']}, {machine['precision']}, {machine['threads']} threads a "
         f"run, torch {machine['torch']}",
@@ -143,21 +142,39 @@ def to_markdown(comparison: Comparison, pictures: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def terminal_table(comparison: Comparison) -> Table:
-    """The comparison as a table for the terminal: the main metric by length, and the others over all."""
+def _some(n: int, most: int) -> list[int]:
+    """At most so many of n places, the first and the last among them, evenly apart."""
+    return list(range(n)) if n <= most else [round(k * (n - 1) / (most - 1)) for k in range(most)]
+
+
+def terminal_table(comparison: Comparison, *, width: int = 80) -> Table:
+    """The comparison as a table for the terminal: the main metric at some lengths, and all over all.
+
+    Args:
+        comparison: What to show.
+        width: Columns of the terminal; as many lengths are shown as have room.
+    """
+    from rich import box
     from rich.table import Table
 
     name, metric = next(iter(comparison.metrics.items()))
+    longest = max(len(variant.label) for variant in comparison.variants)
+    room = max(2, (width - longest - 2) // 8 - len(comparison.metrics))
+    places = _some(len(comparison.ranges), room)
     table = Table(
-        title=f"{metric['label']} by source length, {budget_text(comparison)}", title_justify="left"
+        title=f"{metric['label']} by source length; {budget_text(comparison.budget)}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("variant", overflow="fold")
-    for ends in comparison.ranges:
+    for place in places:
+        ends = comparison.ranges[place]
         table.add_column(range_label(ends["first"], ends["last"]), justify="right")
     for other in comparison.metrics:
-        table.add_column(f"all: {other}", justify="right")
+        table.add_column(f"all {other}", justify="right")
     for variant in comparison.variants:
-        values = [*variant.by_length[name], *variant.overall.values()]
+        values = [variant.by_length[name][place] for place in places] + list(variant.overall.values())
         table.add_row(variant.label, *(f"{value.mean:.1f}" for value in values))
     return table
 

@@ -17,12 +17,12 @@ Family = Literal["fixed", "attention"]
 
 _FIXED: dict[str, tuple[str, dict[str, Any]]] = {
     "last": ("last state", {"context": "last"}),
-    "projected": ("projected last state", {"context": "projected"}),
-    "pooled-mean": ("mean of all states", {"context": "pooled", "pool": "mean"}),
-    "pooled-max": ("maximum of all states", {"context": "pooled", "pool": "max"}),
-    "pooled-query": ("states pooled by a learnt query", {"context": "pooled", "pool": "query"}),
-    "last-reversed": ("last state, source reversed", {"context": "last", "reverse_source": True}),
-    "last-every-step": ("last state, fed at every step", {"context": "last", "context_every_step": True}),
+    "projected": ("projected", {"context": "projected"}),
+    "pooled-mean": ("pooled, mean", {"context": "pooled", "pool": "mean"}),
+    "pooled-max": ("pooled, maximum", {"context": "pooled", "pool": "max"}),
+    "pooled-query": ("pooled, learnt query", {"context": "pooled", "pool": "query"}),
+    "last-reversed": ("last, source reversed", {"context": "last", "reverse_source": True}),
+    "last-every-step": ("last, fed every step", {"context": "last", "context_every_step": True}),
 }
 FIXED_DEFAULTS = ("last", "projected", "pooled-mean", "pooled-query", "last-reversed", "last-every-step")
 """The fixed contexts that are compared unless others are named."""
