@@ -71,6 +71,7 @@ def result_of(run, accuracies):
         decoded_per_second=1.0,
         report={"by_source_length": buckets},
         curve=[],
+        losses=[],
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from compare.tiny import SETTINGS, tiny_data, tiny_plan
 from regard.compare.events import RunBegan, RunEnded, RunFailed, RunTold
 from regard.compare.perform import RESULT, RunResult, find_result
-from regard.compare.report import conclusion, terminal_table, to_markdown, write_report
+from regard.compare.report import conclusion, range_label, terminal_table, to_markdown, write_report
 from regard.compare.runner import run_plan
 from regard.compare.summary import summarise
 from regard.config import merge
@@ -46,6 +46,8 @@ def test_each_run_is_a_model_folder_with_its_result(done):
         assert result.n_parameters == model.model.n_parameters
         assert result.training["steps"] == 6
         assert [point["step"] for point in result.curve] == [3, 6]
+        assert result.losses
+        assert all(point["values"]["loss"] > 0 for point in result.losses)
         assert result.tokens_per_second > 0
         assert result.decoded_per_second > 0
 
@@ -184,7 +186,8 @@ def test_summary_is_the_mean_over_seeds_and_how_far_they_lie_apart(done):
             (sum(values) / 2, min(values), max(values))
         )
         assert variant.steps.mean == 6
-        assert len(variant.curve["seconds"]) == len(variant.curve["loss"]["mean"])
+        for curve, name in ((variant.curve, "loss"), (variant.curve, "token"), (variant.losses, "loss")):
+            assert len(curve["seconds"]) == len(curve[name]["mean"]) > 1
         assert all(
             low <= mean + 1e-3 and mean <= high + 1e-3
             for low, mean, high in zip(
@@ -253,7 +256,7 @@ def test_a_narrow_terminal_is_shown_fewer_lengths_and_the_ends(done):
     plan, _, results = done
     comparison = summarise(plan, results)
     heads = [column.header for column in terminal_table(comparison, width=50).columns]
-    ends = [f"{comparison.ranges[place]['first']}" for place in (0, -1)]
+    ends = [range_label(r["first"], r["last"]) for r in (comparison.ranges[0], comparison.ranges[-1])]
     assert heads[0] == "variant"
     assert heads[1:3] == ends
     assert len(heads) == 1 + 2 + len(comparison.metrics)

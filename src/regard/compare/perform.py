@@ -27,6 +27,9 @@ __all__ = ["RESULT", "RunResult", "find_result", "perform"]
 
 RESULT = "result.json"
 
+_MOST_LOSSES = 100
+"""Points of the training loss that are kept of a run."""
+
 
 class RunResult(BaseModel):
     """What came of a run; kept as ``result.json`` in its folder."""
@@ -53,6 +56,8 @@ class RunResult(BaseModel):
     """Each metric over all test pairs and by source length, with 95 % bootstrap intervals."""
     curve: list[dict[str, Any]]
     """Values on the dev pairs during the training, with seconds and updates."""
+    losses: list[dict[str, Any]]
+    """The loss on training batches, likewise, as the mean of some reports each."""
 
 
 def find_result(folder: Path, *, key: str, evaluation_key: str) -> RunResult | None:
@@ -160,6 +165,7 @@ def _judge(model: Seq2Seq, run: Run, data: ComparisonData, evaluation: Evaluatio
         decoded_per_second=sum(len(prediction.target_tokens) for prediction in predictions) / seconds,
         report=json.loads(report.to_json()),
         curve=_curve(history),
+        losses=_losses(history),
     )
 
 
@@ -170,3 +176,17 @@ def _curve(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         {"step": step, "seconds": round(record["elapsed"], 2), "values": record["values"]}
         for step, record in sorted(by_step.items())
     ]
+
+
+def _losses(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The training loss at moments evenly apart, each the mean of the reports since the one before."""
+    reports = [record for record in history if record["event"] == "progress" and record["loss"] is not None]
+    reports.sort(key=lambda record: record["step"])
+    n_bins = min(_MOST_LOSSES, len(reports))
+    made = []
+    for number in range(n_bins):
+        some = reports[number * len(reports) // n_bins : (number + 1) * len(reports) // n_bins]
+        mean = sum(record["loss"] for record in some) / len(some)
+        point = {"step": some[-1]["step"], "seconds": round(some[-1]["elapsed"], 2)}
+        made.append({**point, "values": {"loss": round(mean, 5)}})
+    return made

@@ -8,6 +8,7 @@ from typing import Any
 
 from regard.compare.summary import Comparison, Spread, VariantSummary
 from regard.figures import new_figure, save_figure
+from regard.registry import METRICS
 
 __all__ = ["FIXED", "MARKERS", "draw_plots", "plain", "styles"]
 
@@ -105,31 +106,33 @@ def _spreads(curve: dict[str, Any], name: str) -> list[Spread]:
 
 
 def _curves(comparison: Comparison, path: Path) -> None:
-    """Loss and the watched metric on the dev pairs against the time of training."""
-    names = list(dict.fromkeys(["loss", comparison.watched]))
-    figure = new_figure(4.4 * len(names) + 2.2, 4.4)
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
+    """The loss on training batches, and the watched value on the dev pairs, against the time of training."""
+    watched = comparison.watched
+    figure = new_figure(11.0, 4.4)
+    panels = figure.subplots(1, 2)
     chosen = styles(comparison.variants)
-    longest = max((max(v.curve["seconds"]) for v in comparison.variants if v.curve), default=0.0)
+    longest = max((max(v.losses["seconds"]) for v in comparison.variants if v.losses), default=0.0)
     unit, seconds = ("minutes", 60.0) if longest >= 120 else ("seconds", 1.0)
-    for axes, name in zip(panels, names, strict=True):
-        for variant in comparison.variants:
-            if name in variant.curve:
-                times = [moment / seconds for moment in variant.curve["seconds"]]
-                _band(
-                    axes,
-                    times,
-                    _spreads(variant.curve, name),
-                    {**chosen[variant.name], "ms": 2.5},
-                    variant.label,
-                )
+    for variant in comparison.variants:
+        style = chosen[variant.name]
+        columns: tuple[tuple[dict[str, Any], str, dict[str, Any]], ...]
+        columns = ((variant.losses, "loss", {"marker": ""}), (variant.curve, watched, {"ms": 3}))
+        for axes, (curve, name, other) in zip(panels, columns, strict=True):
+            if curve:
+                times = [moment / seconds for moment in curve["seconds"]]
+                _band(axes, times, _spreads(curve, name), {**style, **other}, variant.label)
+    bands = f"bands over {comparison.n_seeds} seeds" if comparison.n_seeds > 1 else "one seed"
+    label = "loss, nats a token" if watched == "loss" else f"{METRICS.get(watched).label}, per cent"
+    for axes, title, wanted in (
+        (panels[0], f"Loss on training batches, {bands}", "training loss, nats a token"),
+        (panels[1], "On the dev pairs", label),
+    ):
+        axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel(f"{unit} of training, validations included")
-        axes.set_ylabel("loss, nats a token" if name == "loss" else f"{name}, per cent")
-        if name == "loss":
-            axes.set_ylim(bottom=0)
+        axes.set_ylabel(wanted)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
         plain(axes)
-    bands = f", bands over {comparison.n_seeds} seeds" if comparison.n_seeds > 1 else ", one seed"
-    panels[0].set_title(f"On the dev pairs{bands}", loc="left", fontsize=10)
     _legend(panels[-1])
     save_figure(figure, path)
 

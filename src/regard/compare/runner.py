@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import signal
@@ -149,17 +150,14 @@ class _Crew:
         plan, errors = self.plan, [""]
         reader = threading.Thread(target=lambda: errors.append(worker.stderr.read()), daemon=True)  # type: ignore[union-attr]
         reader.start()
-        try:
-            with worker.stdin:
-                folder = plan.run_folder(run)
-                worker.stdin.write(
-                    describe(run, plan.data, plan.evaluation, folder=folder, command=self.command)
-                )
-        except BrokenPipeError:
-            pass  # it has ended, and its exit code says so
+        folder = plan.run_folder(run)
+        # Should it have ended already, its exit code says so.
+        with contextlib.suppress(BrokenPipeError), worker.stdin:
+            worker.stdin.write(describe(run, plan.data, plan.evaluation, folder=folder, command=self.command))
         with worker.stdout:
             for line in worker.stdout:
-                self.said.put(_Said(run, record=json.loads(line)))
+                with contextlib.suppress(ValueError):  # a library has printed something
+                    self.said.put(_Said(run, record=json.loads(line)))
         code = worker.wait()
         reader.join()
         worker.stderr.close()

@@ -55,6 +55,7 @@ class VariantSummary:
         overall: Each metric over all test pairs.
         by_length: Each metric by source length, in the order of the ranges.
         curve: ``seconds``, and for each value on the dev pairs ``mean``, ``low`` and ``high`` at these.
+        losses: Likewise for the loss on training batches.
     """
 
     name: str
@@ -71,6 +72,7 @@ class VariantSummary:
     overall: dict[str, Spread]
     by_length: dict[str, list[Spread]]
     curve: dict[str, Any]
+    losses: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,9 @@ def _over_seeds(estimates: Sequence[dict[str, float]]) -> Spread:
     return spread([estimate["value"] for estimate in estimates])
 
 
-def _curve(results: Sequence[RunResult]) -> dict[str, Any]:
-    curves = [result.curve for result in results if result.curve]
+def _curve(found: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
+    """The mean and the range over seeds of values that were taken at different moments."""
+    curves = [curve for curve in found if curve]
     if not curves:
         return {}
     seconds = [np.array([point["seconds"] for point in curve]) for curve in curves]
@@ -161,7 +164,8 @@ def _variant(runs: Sequence[Run], results: Sequence[RunResult], target: int | No
             name: [_over_seeds([r["by_source_length"][place][name] for r in reports]) for place in places]
             for name in names
         },
-        curve=_curve(results),
+        curve=_curve([result.curve for result in results]),
+        losses=_curve([result.losses for result in results]),
     )
 
 

@@ -89,4 +89,5 @@ def main(given: IO[str], said: IO[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.stdin, sys.stdout))
+    said, sys.stdout = sys.stdout, sys.stderr  # what anyone prints must not stand among the events
+    sys.exit(main(sys.stdin, said))
