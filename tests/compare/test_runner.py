@@ -9,7 +9,14 @@ import pytest
 from compare.tiny import SETTINGS, tiny_data, tiny_plan
 from regard.compare.events import RunBegan, RunEnded, RunFailed, RunTold
 from regard.compare.perform import RESULT, RunResult, find_result
-from regard.compare.report import conclusion, range_label, terminal_table, to_markdown, write_report
+from regard.compare.report import (
+    budget_text,
+    conclusion,
+    range_label,
+    terminal_table,
+    to_markdown,
+    write_report,
+)
 from regard.compare.runner import run_plan
 from regard.compare.summary import summarise
 from regard.config import merge
@@ -232,6 +239,19 @@ def test_parameters_that_lie_apart_are_pointed_out(done):
     assert apart  # so small a hidden size goes in large steps
     (line,) = [line for line in to_markdown(comparison, []).splitlines() if "differ by more than 3 %" in line]
     assert all(label in line for label in apart)
+
+
+def test_budget_is_said_in_words():
+    def said(minutes, **other):
+        return budget_text(
+            {"minutes": minutes, "max_steps": None, "match": "hidden", "hidden_sizes": [64], **other}
+        )
+
+    assert said(10.0) == "10 minutes of training, hidden size 64 each"
+    assert said(0.5) == "30 seconds of training, hidden size 64 each"
+    assert said(0, max_steps=2000, match="parameters", parameters=[5000]) == (
+        "at most 2,000 updates, 5,000 parameters each"
+    )
 
 
 def test_terminal_table_and_conclusion_show_the_main_metric_by_length(done):

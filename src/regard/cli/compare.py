@@ -156,7 +156,7 @@ def compare(
 
     plan = _plan(given)
     minutes = plan.budget["minutes"]
-    for note in plan.data.notes:
+    for note in [*plan.data.notes, _announced(plan, parallel)]:
         typer.echo(note, err=True)
     try:
         with CompareDisplay(len(plan.runs), parallel=parallel, minutes=minutes) as display:
@@ -275,6 +275,20 @@ def _plan(given: dict[str, Any]) -> Plan:
         seeds=range(given["first_seed"], given["first_seed"] + given["seeds"]),
         match="hidden" if match == "hidden" else "parameters",
         hidden_sizes=hidden,
+    )
+
+
+def _announced(plan: Plan, parallel: int) -> str:
+    """What is going to be done, and how long that may take."""
+    from regard.cli.progress import shown_time
+    from regard.compare.report import budget_text
+
+    data, n_runs, minutes = plan.data, len(plan.runs), plan.budget["minutes"]
+    together = f", {parallel} at once" if parallel > 1 else ""
+    longest = f": at most {shown_time(60 * minutes * -(-n_runs // parallel))}" if minutes else ""
+    return (
+        f"{data.name}: {len(data.train):,} training, {len(data.dev):,} dev, {len(data.test):,} test pairs; "
+        f"{n_runs} runs{together}, {budget_text(plan.budget)}{longest} without evaluation"
     )
 
 

@@ -63,7 +63,9 @@ def budget_text(budget: Mapping[str, Any]) -> str:
     """The budget of a plan in words."""
     parts = []
     if budget["minutes"]:
-        parts.append(f"{budget['minutes']:g} minutes of training")
+        seconds = round(60 * budget["minutes"])
+        time = f"{seconds} seconds" if seconds % 60 or seconds == 60 else f"{seconds // 60} minutes"
+        parts.append(f"{time} of training")
     if budget["max_steps"]:
         parts.append(f"at most {budget['max_steps']:,} updates")
     if budget["match"] == "parameters":

@@ -28,10 +28,10 @@ FIXED_DEFAULTS = ("last", "projected", "pooled-mean", "pooled-query", "last-reve
 """The fixed contexts that are compared unless others are named."""
 
 _WINDOWS: dict[str, tuple[str, dict[str, Any]]] = {
-    "attention-local-m": ("attention, general, local-m", {"window": "local_m"}),
-    "attention-local-p": ("attention, general, local-p", {"window": "local_p"}),
-    "attention-sparsemax": ("attention, general, sparsemax", {"normaliser": "sparsemax"}),
-    "attention-entmax15": ("attention, general, entmax 1.5", {"normaliser": "entmax15"}),
+    "attention-local-m": ("attention, local-m", {"window": "local_m"}),
+    "attention-local-p": ("attention, local-p", {"window": "local_p"}),
+    "attention-sparsemax": ("attention, sparsemax", {"normaliser": "sparsemax"}),
+    "attention-entmax15": ("attention, entmax 1.5", {"normaliser": "entmax15"}),
 }
 
 
