@@ -48,8 +48,10 @@ def point(size, longest, censored=False):
     return CapacityPoint(size, 100, spread([longest]), censored, {1: longest})
 
 
-def test_line_goes_through_the_points_that_are_not_censored():
-    fit = fit_line([point(10, 3.0), point(20, 5.0), point(40, 9.0), point(80, 10.0, censored=True)])
+def test_line_goes_through_the_points_that_tell_a_length():
+    fit = fit_line(
+        [point(4, 0.0), point(10, 3.0), point(20, 5.0), point(40, 9.0), point(80, 10.0, censored=True)]
+    )
     assert (fit.slope, fit.intercept, fit.r_squared) == pytest.approx((0.2, 1.0, 1.0))
     assert fit_line([point(10, 3.0), point(80, 9.0, censored=True)]) is None
 

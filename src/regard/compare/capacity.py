@@ -105,8 +105,12 @@ class Fit:
 
 
 def fit_line(points: Sequence[CapacityPoint]) -> Fit | None:
-    """Fit a line by least squares to the points that are not censored; None if those are fewer than two."""
-    used = [point for point in points if not point.censored]
+    """Fit a line by least squares; None if fewer than two points tell a length.
+
+    A model that holds the test's longest source may hold more, and one that does not hold the shortest holds
+    something less: neither says where the line is.
+    """
+    used = [point for point in points if not point.censored and point.longest.low > 0]
     sizes = np.array([point.hidden_size for point in used], dtype=np.float64)
     lengths = np.array([point.longest.mean for point in used])
     if len(used) < 2 or np.ptp(sizes) == 0:
@@ -241,6 +245,7 @@ def to_markdown(capacity: Capacity, picture: str) -> str:
         f"{data['longest_tested']} tokens\n- Budget: {budget_text(capacity.budget)}\n"
         f"- Held: the longest source length with at least {capacity.threshold:g} % token accuracy, mean over seeds\n"
     )
+    facts += "- Each length is what was learnt within this budget; with more of it, more may be held\n"
     if capacity.missing:
         facts += f"- Without a result: {', '.join(capacity.missing)}\n"
     head = ["context", *(f"hidden {size}" for size in sizes), "line", "R²"]

@@ -161,7 +161,10 @@ def terminal_table(comparison: Comparison, *, width: int = 80) -> Table:
 
     name, metric = next(iter(comparison.metrics.items()))
     longest = max(len(variant.label) for variant in comparison.variants)
-    room = max(2, (width - longest - 2) // 8 - len(comparison.metrics))
+    taken = longest + 1 + sum(len(f"all {other}") + 2 for other in comparison.metrics)
+    room = max(
+        2, (width - taken) // 8
+    )  # a range such as 12–15 or a value such as 100.0, and blanks around it
     places = _some(len(comparison.ranges), room)
     table = Table(
         title=f"{metric['label']} by source length; {budget_text(comparison.budget)}",
