@@ -53,7 +53,7 @@ def test_line_goes_through_the_points_that_tell_a_length():
         [point(4, 0.0), point(10, 3.0), point(20, 5.0), point(40, 9.0), point(80, 10.0, censored=True)]
     )
     assert (fit.slope, fit.intercept, fit.r_squared) == pytest.approx((0.2, 1.0, 1.0))
-    assert fit_line([point(10, 3.0), point(80, 9.0, censored=True)]) is None
+    assert fit_line([point(10, 3.0), point(20, 4.0), point(80, 9.0, censored=True)]) is None
 
 
 def result_of(run, accuracies):
@@ -80,9 +80,9 @@ def result_of(run, accuracies):
 def test_capacity_is_measured_for_each_size_and_drawn(tmp_path):
     data = tiny_data()
     plan = tiny_plan(
-        tmp_path, variants=["last"], data=data, seeds=(1, 2), hidden_sizes=(4, 8, 16), match="hidden"
+        tmp_path, variants=["last"], data=data, seeds=(1, 2), hidden_sizes=(4, 8, 12, 16), match="hidden"
     )
-    held = {4: 2, 8: 4, 16: 6}
+    held = {4: 2, 8: 3, 12: 4, 16: 6}
     results = {
         run.name: result_of(run, {n: 100.0 if n <= held[run.hidden_size] else 40.0 for n in range(2, 7)})
         for run in plan.runs
@@ -91,17 +91,17 @@ def test_capacity_is_measured_for_each_size_and_drawn(tmp_path):
     del results[missing]
     capacity = measure_capacity(plan, results)
     points = capacity.points["last state"]
-    assert [p.hidden_size for p in points] == [4, 8, 16]
-    assert [p.longest.mean for p in points] == pytest.approx([2 + 1 / 12, 4 + 1 / 12, 6.0])
-    assert [p.censored for p in points] == [False, False, True]
+    assert [p.hidden_size for p in points] == [4, 8, 12, 16]
+    assert [p.longest.mean for p in points] == pytest.approx([2 + 1 / 12, 3 + 1 / 12, 4 + 1 / 12, 6.0])
+    assert [p.censored for p in points] == [False, False, False, True]
     assert list(points[0].seeds) == [1, 2]
-    assert capacity.fits["last state"].slope == pytest.approx(0.5)
+    assert capacity.fits["last state"].slope == pytest.approx(0.25)
     assert capacity.missing == [missing]
     written = write_capacity(capacity, tmp_path)
     assert [path.name for path in written] == ["capacity.md", "capacity.json", "capacity.png"]
     record = json.loads((tmp_path / "capacity.json").read_text(encoding="utf-8"))
     assert (record["format"], record["version"]) == ("regard-capacity", 1)
-    assert record["points"]["last state"][2]["censored"] is True
+    assert record["points"]["last state"][3]["censored"] is True
     text = (tmp_path / "capacity.md").read_text(encoding="utf-8")
-    assert "| last state | 2.1 | 4.1 | ≥ 6.0 | 0.5000 · hidden +0.1 | 1.000 |" in text
+    assert "| last state | 2.1 | 3.1 | 4.1 | ≥ 6.0 | 0.2500 · hidden +1.1 | 1.000 |" in text
     assert (tmp_path / "capacity.png").read_bytes().startswith(b"\x89PNG")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compare.tiny import CORPUS, SETTINGS, tiny_data, tiny_plan
+from regard.compare.data import read_comparison_data
 from regard.compare.plan import choose_metrics
 from regard.compare.sizes import count_parameters, fit_hidden_size, with_hidden_size
 from regard.compare.variants import choose_variants
@@ -122,6 +123,17 @@ def test_equal_hidden_sizes_can_be_asked_for(tmp_path):
 def test_location_has_as_many_positions_as_the_data_and_no_more(tmp_path):
     plan = tiny_plan(tmp_path, variants=["attention-location"])
     assert plan.runs[0].config.data.max_source_len == plan.data.longest == 6
+
+
+def test_subwords_that_are_trained_again_keep_the_limit_of_the_settings(tmp_path):
+    pairs = [
+        (f"the house number {n} is old and grey", f"das Haus Nummer {n} ist alt und grau") for n in range(60)
+    ]
+    settings = merge(SETTINGS, {"data": {"source": {"tokenizer": "bpe", "vocabulary_size": 60}}})
+    data = read_comparison_data(pairs, config=make_config(settings))
+    assert data.source_kind == "bpe"
+    plan = tiny_plan(tmp_path, variants=["attention-location"], data=data, settings=settings)
+    assert plan.runs[0].config.data.max_source_len == make_config({}).data.max_source_len
 
 
 def test_key_changes_with_settings_and_training_data_and_with_nothing_else(tmp_path):

@@ -105,7 +105,7 @@ class Fit:
 
 
 def fit_line(points: Sequence[CapacityPoint]) -> Fit | None:
-    """Fit a line by least squares; None if fewer than two points tell a length.
+    """Fit a line by least squares; None if fewer than three points tell a length.
 
     A model that holds the test's longest source may hold more, and one that does not hold the shortest holds
     something less: neither says where the line is.
@@ -113,7 +113,7 @@ def fit_line(points: Sequence[CapacityPoint]) -> Fit | None:
     used = [point for point in points if not point.censored and point.longest.low > 0]
     sizes = np.array([point.hidden_size for point in used], dtype=np.float64)
     lengths = np.array([point.longest.mean for point in used])
-    if len(used) < 2 or np.ptp(sizes) == 0:
+    if len(used) < 3:
         return None
     slope, intercept = np.polyfit(sizes, lengths, 1)
     residual = float(((lengths - slope * sizes - intercept) ** 2).sum())
@@ -211,12 +211,14 @@ def _draw(capacity: Capacity, path: Path) -> None:
         if held:  # hollow: the test has no longer sources
             axes.plot(*zip(*held, strict=True), marker, color="white", mec=colour, ms=6, zorder=5, ls="")
         if fit is not None:
-            ends = np.array([min(sizes), max(sizes)])
+            told = [p.hidden_size for p in points if p.longest.low > 0]
+            ends = np.array([min(told), max(told)])
             axes.plot(ends, fit.slope * ends + fit.intercept, color=colour, lw=1.3, ls=(0, (4, 2)))
     axes.axhline(capacity.data["longest_tested"], color="#606060", lw=0.8, ls=":")
     axes.set_xlabel("hidden size")
     axes.set_ylabel(f"longest length at {capacity.threshold:g} % token accuracy")
-    axes.set_ylim(bottom=0)
+    top = max(capacity.data["longest_tested"], 1)
+    axes.set_ylim(-0.02 * top, 1.05 * top)
     title = "What one vector holds\ndotted: the longest source of the test; hollow: at least so much"
     axes.set_title(title, loc="left", fontsize=10)
     plain(axes)

@@ -32,9 +32,10 @@ class ComparisonData:
         test: What is reported on.
         test_lens: Source tokens of each test pair.
         longest_trained: Source tokens of the longest training pair.
-        longest: Source tokens of the longest pair of all.
+        longest: Source tokens of the longest pair of all, as the models will split it.
         source_size: Entries of the source vocabulary.
         target_size: Entries of the target vocabulary.
+        source_kind: The kind of the source tokenizer.
         target_kind: The kind of the target tokenizer.
         notes: What is to be said about them.
     """
@@ -48,6 +49,7 @@ class ComparisonData:
     longest: int
     source_size: int
     target_size: int
+    source_kind: str
     target_kind: str
     notes: list[str] = field(default_factory=list)
 
@@ -173,17 +175,17 @@ def read_comparison_data(
         read.name,
         *(f"{what}: {name}" for what, name in (("dev", dev_name), ("test", test_name)) if name),
     ]
-    test_lens, longest_trained = _lengths(tokenizer, test_pairs), max(_lengths(tokenizer, train))
     return ComparisonData(
         name=names[0] if len(names) == 1 else f"{names[0]} ({', '.join(names[1:])})",
         train=train,
         dev=dev_pairs,
         test=test_pairs,
-        test_lens=test_lens,
-        longest_trained=longest_trained,
-        longest=max(longest_trained, *test_lens, *_lengths(tokenizer, dev_pairs)),
+        test_lens=_lengths(tokenizer, test_pairs),
+        longest_trained=max(_lengths(tokenizer, train)),
+        longest=max(_lengths(kept, [*train, *dev_pairs, *test_pairs])),
         source_size=len(kept),
         target_size=len(target),
+        source_kind=kept.kind,
         target_kind=target.kind,
         notes=notes,
     )

@@ -119,6 +119,8 @@ def _shared_settings(base: dict[str, Any], data: ComparisonData) -> dict[str, An
     settings = merge(BASE, base)
     if data.target_kind == "space":
         settings = merge({"training": {"metric": "token"}}, settings)
+    if data.source_kind in ("bpe", "unigram"):
+        return settings  # trained again for each run, they may split a text otherwise here and there
     limit = settings.get("data", {}).get("max_source_len") or Config().data.max_source_len
     return merge(settings, {"data": {"max_source_len": min(limit, data.longest)}})
 
