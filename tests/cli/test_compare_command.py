@@ -102,6 +102,7 @@ def test_ctrl_c_leaves_what_is_done_and_says_how_to_go_on(tmp_path):
         (["--hidden", "big"], "--hidden 'big': expected whole numbers"),
         (["--buckets", "5;9"], "--buckets '5;9': expected whole numbers"),
         (["--capacity", "--metrics", "exact"], "--capacity looks at the token accuracy of each length"),
+        (["--test-targets", "a.en"], "--test-targets needs the file of sources: --test FILE"),
         (["--train-max-len", "1"], "no training pair has a source of at most 1 tokens"),
         (["--metrics", "blue"], "did you mean 'bleu'"),
         (["--set", "model.cell=gur"], "'gur' is none of the cells"),

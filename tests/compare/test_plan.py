@@ -87,6 +87,25 @@ def test_sources_of_a_given_test_file_are_not_trained_on(tmp_path):
     assert "7 training pairs have the source of a test pair and are left out" in data.notes
 
 
+def test_parallel_files_can_be_given_for_each_part(tmp_path):
+    corpus = load_corpus("reverse:2-8?size=60")
+    paths = {}
+    for part, pairs in corpus.splits.items():
+        for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+            paths[part, side] = tmp_path / f"{part}.{side}"
+            paths[part, side].write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    data = tiny_data(
+        str(paths["train", "source"]),
+        target_path=paths["train", "target"],
+        dev=str(paths["dev", "source"]),
+        dev_target_path=paths["dev", "target"],
+        test=str(paths["test", "source"]),
+        test_target_path=paths["test", "target"],
+    )
+    assert (data.train, data.dev, data.test) == (corpus.train, corpus.dev, corpus.test)
+    assert data.name == "train.source (dev: dev.source, test: test.source)"
+
+
 def test_training_lengths_can_be_capped_below_those_of_the_test():
     data, whole = tiny_data(train_max_len=4), tiny_data()
     assert max(len(source.split()) for source, _ in data.train + data.dev) == 4

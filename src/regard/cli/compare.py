@@ -117,6 +117,14 @@ def compare(
         str | None,
         typer.Option(help="Pairs to report on; held out if not given.", rich_help_panel=_Judging),
     ] = None,
+    dev_targets: Annotated[
+        str | None,
+        typer.Option(help="The parallel file of dev targets.", rich_help_panel=_Judging),
+    ] = None,
+    test_targets: Annotated[
+        str | None,
+        typer.Option(help="The parallel file of test targets.", rich_help_panel=_Judging),
+    ] = None,
     train_max_len: Annotated[
         int | None,
         typer.Option(
@@ -204,6 +212,9 @@ def _check(given: dict[str, Any]) -> str:
         raise ConfigError(f"--match {match!r}: expected parameters or hidden")
     if not parse_minutes(given["budget"]) and given["max_steps"] is None:
         raise ConfigError("--budget 0 has no end: give --max-steps, or a time such as 10m")
+    for part in ("dev", "test"):
+        if given[f"{part}_targets"] is not None and given[part] is None:
+            raise ConfigError(f"--{part}-targets needs the file of sources: --{part} FILE")
     if given["capacity"] and (given["buckets"] or given["metrics"]):
         raise ConfigError(
             "--capacity looks at the token accuracy of each length: leave out --buckets and --metrics"
@@ -254,7 +265,9 @@ def _plan(given: dict[str, Any]) -> Plan:
         config=make_config(settings, origin=str(given["config"] or "settings")),
         target_path=given["targets"],
         dev=given["dev"],
+        dev_target_path=given["dev_targets"],
         test=given["test"],
+        test_target_path=given["test_targets"],
         train_max_len=given["train_max_len"],
     )
     edges: list[int]

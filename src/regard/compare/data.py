@@ -128,7 +128,9 @@ def read_comparison_data(
     config: Config,
     target_path: str | Path | None = None,
     dev: PairSource | None = None,
+    dev_target_path: str | Path | None = None,
     test: PairSource | None = None,
+    test_target_path: str | Path | None = None,
     train_max_len: int | None = None,
 ) -> ComparisonData:
     """Read the data of a comparison.
@@ -138,7 +140,9 @@ def read_comparison_data(
         config: Settings of reading and tokens that all variants share; what is held out depends on its seed.
         target_path: The parallel file of targets.
         dev: Pairs to choose weights by; held out if there are none.
+        dev_target_path: Likewise the parallel file of dev targets.
         test: Pairs to report on; held out if there are none.
+        test_target_path: Likewise of test targets.
         train_max_len: Longest source, in tokens, of training and dev pairs; the test pairs stay as they are.
 
     Raises:
@@ -147,14 +151,15 @@ def read_comparison_data(
     read = read_source(source, settings=config.data, target_path=target_path)
     notes = list(read.notes)
 
-    def part(given: PairSource | None, of_corpus: Pairs) -> tuple[Pairs, str]:
+    def part(given: PairSource | None, targets: str | Path | None, of_corpus: Pairs) -> tuple[Pairs, str]:
         if given is None:
             return of_corpus, ""
-        other: ReadPairs = read_source(given, settings=config.data)
+        other: ReadPairs = read_source(given, settings=config.data, target_path=targets)
         notes.extend(other.notes)
         return other.test or other.pairs, other.name
 
-    (test_pairs, test_name), (dev_pairs, dev_name) = part(test, read.test), part(dev, read.dev)
+    test_pairs, test_name = part(test, test_target_path, read.test)
+    dev_pairs, dev_name = part(dev, dev_target_path, read.dev)
     train = read.pairs
     if test_pairs:
         train = _without(train, test_pairs, "test", notes)
