@@ -298,10 +298,10 @@ def _announced(plan: Plan, parallel: int) -> str:
 
     data, n_runs, minutes = plan.data, len(plan.runs), plan.budget["minutes"]
     together = f", {parallel} at once" if parallel > 1 else ""
-    longest = f": at most {shown_time(60 * minutes * -(-n_runs // parallel))}" if minutes else ""
+    longest = f": {shown_time(60 * minutes * -(-n_runs // parallel))} of training at most" if minutes else ""
     return (
         f"{data.name}: {len(data.train):,} training, {len(data.dev):,} dev, {len(data.test):,} test pairs; "
-        f"{n_runs} runs{together}, {budget_text(plan.budget)}{longest} without evaluation"
+        f"{n_runs} runs{together}, {budget_text(plan.budget)}{longest}"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from regard.compare.report import sentence_case
 from regard.compare.summary import Comparison, Spread, VariantSummary
 from regard.figures import new_figure, save_figure
 from regard.registry import METRICS
@@ -88,10 +89,13 @@ def _by_length(comparison: Comparison, name: str, path: Path) -> None:
         )
     axes.set_xlabel("source length in tokens")
     axes.set_ylabel(f"{metric['label']}, per cent")
-    if name != "ter":
+    if name in ("token", "exact"):
         axes.set_ylim(-2, 102)
+    else:
+        axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(_few_ticks(8))
     axes.set_title(
-        f"{metric['label'].capitalize()} by source length\n{band_text(comparison.n_seeds)}",
+        f"{sentence_case(metric['label'])} by source length\n{band_text(comparison.n_seeds)}",
         loc="left",
         fontsize=10,
     )
@@ -154,7 +158,7 @@ def _costs(comparison: Comparison, path: Path) -> None:
         reach = [[v.mean - v.low for v in values], [v.high - v.mean for v in values]]
         axes.barh(places, [v.mean for v in values], xerr=reach, color=colours, height=0.7, ecolor="#404040")
         axes.set_title(title, loc="left", fontsize=9)
-        axes.xaxis.set_major_locator(_few_ticks())
+        axes.xaxis.set_major_locator(_few_ticks(4))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
@@ -164,10 +168,10 @@ def _costs(comparison: Comparison, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _few_ticks() -> Any:
+def _few_ticks(most: int) -> Any:
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(4)
+    return MaxNLocator(most, integer=True)
 
 
 def draw_plots(comparison: Comparison, folder: Path) -> list[Path]:

@@ -32,6 +32,11 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def sentence_case(text: str) -> str:
+    """A text with a capital at its start; the rest stays, as in BLEU."""
+    return text[:1].upper() + text[1:]
+
+
 def range_label(first: int, last: int) -> str:
     """A range of lengths as text."""
     return str(first) if first == last else f"{first}–{last}"
@@ -138,7 +143,7 @@ def to_markdown(comparison: Comparison, pictures: Sequence[str]) -> str:
     ranges = [f"{range_label(r['first'], r['last'])} (n={r['n_examples']:,})" for r in comparison.ranges]
     for name, metric in comparison.metrics.items():
         rows = [[v.label, *(shown(value) for value in v.by_length[name])] for v in comparison.variants]
-        parts.append(f"## {metric['label'].capitalize()} by source length in tokens\n")
+        parts.append(f"## {sentence_case(metric['label'])} by source length in tokens\n")
         parts.append(markdown_table(["variant", *ranges], rows))
     parts += [f"![{Path(picture).stem}]({picture})\n" for picture in pictures]
     return "\n".join(parts)
@@ -161,23 +166,23 @@ def terminal_table(comparison: Comparison, *, width: int = 80) -> Table:
 
     name, metric = next(iter(comparison.metrics.items()))
     longest = max(len(variant.label) for variant in comparison.variants)
-    taken = longest + 1 + sum(len(f"all {other}") + 2 for other in comparison.metrics)
+    taken = longest + 1 + sum(max(len(other), 5) + 2 for other in comparison.metrics)
     room = max(
         2, (width - taken) // 8
     )  # a range such as 12–15 or a value such as 100.0, and blanks around it
     places = _some(len(comparison.ranges), room)
     table = Table(
-        title=f"{metric['label']} by source length; {budget_text(comparison.budget)}",
+        title=f"{metric['label']} by source length, then all lengths together; {budget_text(comparison.budget)}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    table.add_column("variant", overflow="fold")
+    table.add_column("variant", no_wrap=True)
     for place in places:
         ends = comparison.ranges[place]
         table.add_column(range_label(ends["first"], ends["last"]), justify="right")
     for other in comparison.metrics:
-        table.add_column(f"all {other}", justify="right")
+        table.add_column(other, justify="right")
     for variant in comparison.variants:
         values = [variant.by_length[name][place] for place in places] + list(variant.overall.values())
         table.add_row(variant.label, *(f"{value.mean:.1f}" for value in values))
