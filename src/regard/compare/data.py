@@ -14,7 +14,7 @@ from regard.data.pairs import split_held_out
 from regard.data.tokenizers import Tokenizer
 from regard.errors import DataError
 from regard.evaluate.report import length_buckets
-from regard.training.sources import Pairs, PairSource, ReadPairs, read_source
+from regard.training.sources import Pairs, PairSource, read_source
 
 __all__ = ["ComparisonData", "fingerprint", "read_comparison_data"]
 
@@ -122,6 +122,34 @@ def _capped(
     return kept
 
 
+_Given = tuple[PairSource | None, str | Path | None]
+
+
+def _parts(
+    given: tuple[_Given, _Given, _Given], config: Config, notes: list[str]
+) -> tuple[str, Pairs, Pairs, Pairs]:
+    """Read or hold out the training, dev and test pairs; returns a name for all of them before these."""
+    (source, target_path), *others = given
+    assert source is not None
+    read = read_source(source, settings=config.data, target_path=target_path)
+    notes.extend(read.notes)
+    parts, names = {"dev": read.dev, "test": read.test}, []
+    for what, (path, targets) in zip(parts, others, strict=True):
+        if path is not None:
+            other = read_source(path, settings=config.data, target_path=targets)
+            notes.extend(other.notes)
+            parts[what] = other.test or other.pairs
+            names.append(f"{what}: {other.name}")
+    train = read.pairs
+    for what in ("test", "dev"):
+        if parts[what]:
+            train = _without(train, parts[what], what, notes)
+        else:
+            train, parts[what] = _hold_out(train, config, what, notes)
+    name = f"{read.name} ({', '.join(names)})" if names else read.name
+    return name, train, parts["dev"], parts["test"]
+
+
 def read_comparison_data(
     source: PairSource,
     *,
@@ -148,25 +176,9 @@ def read_comparison_data(
     Raises:
         DataError: Something cannot be read, or nothing is left.
     """
-    read = read_source(source, settings=config.data, target_path=target_path)
-    notes = list(read.notes)
-
-    def part(given: PairSource | None, targets: str | Path | None, of_corpus: Pairs) -> tuple[Pairs, str]:
-        if given is None:
-            return of_corpus, ""
-        other: ReadPairs = read_source(given, settings=config.data, target_path=targets)
-        notes.extend(other.notes)
-        return other.test or other.pairs, other.name
-
-    test_pairs, test_name = part(test, test_target_path, read.test)
-    dev_pairs, dev_name = part(dev, dev_target_path, read.dev)
-    train = read.pairs
-    if test_pairs:
-        train = _without(train, test_pairs, "test", notes)
-    else:
-        train, test_pairs = _hold_out(train, config, "test", notes)
-    if not dev_pairs:
-        train, dev_pairs = _hold_out(train, config, "dev", notes)
+    notes: list[str] = []
+    given = ((source, target_path), (dev, dev_target_path), (test, test_target_path))
+    name, train, dev_pairs, test_pairs = _parts(given, config, notes)
     # Lengths are counted by tokens of all the training texts, so that they do not depend on the cap.
     tokenizer = Tokenizer.train([text for text, _ in train], config.data.source, side="source")
     if train_max_len is not None:
@@ -176,12 +188,8 @@ def read_comparison_data(
     train = _capped(train, tokenizer, config.data.max_source_len, "training", notes, why="max_source_len")
     kept = Tokenizer.train([text for text, _ in train], config.data.source, side="source")
     target = Tokenizer.train([text for _, text in train], config.data.target, side="target")
-    names = [
-        read.name,
-        *(f"{what}: {name}" for what, name in (("dev", dev_name), ("test", test_name)) if name),
-    ]
     return ComparisonData(
-        name=names[0] if len(names) == 1 else f"{names[0]} ({', '.join(names[1:])})",
+        name=name,
         train=train,
         dev=dev_pairs,
         test=test_pairs,
