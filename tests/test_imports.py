@@ -10,18 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "regard"
-UPPER = {"training", "decode", "evaluate", "explain", "cli", "seq2seq", "folder", "api", "card"}
+UPPER = {"training", "decode", "evaluate", "explain", "cli", "seq2seq", "folder", "api", "card", "compare"}
 FORBIDDEN = {
     "nn": {"data", *UPPER},
     "data": {"nn", "device", *UPPER},
-    "decode": {"data", "training", "evaluate", "explain", "cli", "seq2seq", "folder", "api"},
-    "evaluate": {"nn", "data", "training", "decode", "explain", "cli", "seq2seq", "folder", "api"},
-    "explain": {"nn", "data", "training", "decode", "evaluate", "cli", "folder", "api"},
-    "training": {"cli", "explain", "api"},
+    "decode": {"data", "training", "evaluate", "explain", "cli", "seq2seq", "folder", "api", "compare"},
+    "evaluate": {"nn", "data", "training", "decode", "explain", "cli", "seq2seq", "folder", "api", "compare"},
+    "explain": {"nn", "data", "training", "decode", "evaluate", "cli", "folder", "api", "compare"},
+    "training": {"cli", "explain", "api", "compare"},
+    "compare": {"cli", "explain", "api"},
     "config.py": {"nn", "data", "device", *UPPER},
     "errors.py": {"config", "registry", "nn", "data", *UPPER},
     "registry.py": {"config", "nn", "data", *UPPER},
-    "seq2seq.py": {"cli", "training", "evaluate", "explain", "api"},
+    "seq2seq.py": {"cli", "training", "evaluate", "explain", "api", "compare"},
 }
 
 

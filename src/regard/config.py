@@ -244,7 +244,8 @@ class TrainingSettings(Settings):
     average_decay: float = Field(default=0.998, ge=0, lt=1)
     """Decay of the running average of the weights, which is what is validated and kept; 0 turns it off."""
     metric: str = "auto"
-    """What is watched on the dev data: loss, or a decoded metric (exact, bleu, chrf, wer, cer, per, ter);
+    """What is watched on the dev data: loss, or a decoded metric (exact, token, bleu, chrf, wer, cer, per,
+    ter);
     auto is exact for targets of symbols or characters and chrf for longer text."""
     patience: int = Field(default=10, ge=0)
     """Validations without gain before the training stops early; 0 never stops early."""

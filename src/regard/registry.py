@@ -122,6 +122,7 @@ METRICS = Registry(
         "wer": "regard.evaluate.metrics:wer",
         "cer": "regard.evaluate.metrics:cer",
         "per": "regard.evaluate.metrics:per",
+        "token": "regard.evaluate.metrics:token",
     },
 )
 READERS = Registry(

@@ -39,7 +39,7 @@ def test_a_half_written_option_is_refused():
         load_corpus("copy?lengths")
 
 
-@pytest.mark.parametrize("name", ["copy:5", "cmudict:us", "cedict:zh"])
+@pytest.mark.parametrize("name", ["cmudict:us", "cedict:zh"])
 def test_what_follows_a_colon_is_refused_where_nothing_belongs(name):
     with pytest.raises(DataError, match="takes nothing after a colon"):
         load_corpus(name)
@@ -63,6 +63,30 @@ def test_symbols_are_changed_as_the_name_says(name):
         assert set(line) <= set("abcdefg")
     assert len({source for source, _ in pairs}) == len(pairs)
     assert {len(source.split(" ")) for source, _ in pairs} == set(range(5, 12))
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_lengths_can_stand_after_the_colon(name):
+    corpus = load_corpus(f"{name}:3-100?symbols=26", size=400)
+    assert corpus == load_corpus(name, size=400, lengths="3-100", symbols=26)
+    assert corpus.name == f"{name}:3-100?symbols=26"
+    lengths = {len(source.split(" ")) for source, _ in corpus.train}
+    assert min(lengths) >= 3
+    assert 90 < max(lengths) <= 100
+
+
+def test_lengths_are_said_once_and_are_a_range():
+    with pytest.raises(DataError, match=r"copy:5-9 says how long lines are, and so does lengths=3"):
+        load_corpus("copy:5-9?lengths=3")
+    with pytest.raises(DataError, match=r"what follows copy: is 'five', but a range such as 1-3"):
+        load_corpus("copy:five")
+
+
+def test_size_and_seed_can_stand_in_the_name_and_arguments_win():
+    assert load_corpus("sort:5-9?size=30&seed=4") == load_corpus("sort:5-9", size=30, seed=4)
+    assert load_corpus("sort?size=30&seed=4", size=20, seed=2) == load_corpus("sort", size=20, seed=2)
+    with pytest.raises(DataError, match=r"size is 'many', but a whole number was expected"):
+        load_corpus("copy?size=many")
 
 
 def test_long_lines_of_symbols_can_be_asked_for():

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import ConfigError
-from regard.evaluate.metrics import BLEU, CER, CHRF, PER, TER, WER, Exact, WholeLineErrors, make_metrics
+from regard.evaluate.metrics import (
+    BLEU,
+    CER,
+    CHRF,
+    PER,
+    TER,
+    WER,
+    Exact,
+    TokenAccuracy,
+    WholeLineErrors,
+    make_metrics,
+)
 from regard.evaluate.report import bootstrap, evaluate_outputs, length_buckets
 
 HYPOTHESES = ["the cat sat on the mat", "a dog", "it is raining today , is it ?", "", "one two three four"]
@@ -42,6 +53,17 @@ def test_error_rates_by_hand():
     assert PER().score(["t\u0361\u0283 a"], ["t\u0361\u0283 a\u02d0 b"]) == pytest.approx(200 / 3)
     assert Exact().score(["a", "b"], ["a", "c"]) == 50.0
     assert WholeLineErrors().score(["a b", "b"], ["a b", "c"]) == 50.0
+
+
+def test_token_accuracy_by_hand():
+    metric = TokenAccuracy()
+    assert metric.score(["a b c"], ["a x c"]) == pytest.approx(200 / 3)
+    assert metric.score(["b c"], ["a b c"]) == 0.0  # all that follows what is left out is in a wrong place
+    assert metric.score(["a b c d"], ["a b"]) == 50.0  # what is too much is wrong
+    assert metric.score(["a", "b b b"], ["a", "b b x"]) == 75.0  # places, not lines, are counted
+    assert metric.score([""], [""]) == 100.0
+    assert TokenAccuracy(list).score(["abd"], ["abc"]) == pytest.approx(200 / 3)
+    assert make_metrics(["token"], symbol_target=True)[0].higher_is_better
 
 
 def test_normal_forms_are_no_error():

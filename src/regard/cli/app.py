@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import data, demo, evaluate, explain, info, predict, score, settings, train
+from regard.cli import compare, data, demo, evaluate, explain, info, predict, score, settings, train
 
 __all__ = ["app"]
 
@@ -39,6 +39,7 @@ def _root(
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("score")(score.score)
 app.command("explain")(explain.explain)
 app.command("info")(info.info)

@@ -20,7 +20,9 @@ app = typer.Typer(name="data", help="List, look at and write out the built-in co
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="A corpus of `regard data list`, as cldr:zh-en.")]
 _Size = Annotated[int | None, typer.Option("--size", min=1, help="Training pairs (default: the corpus's).")]
-_Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the drawing and the split.")]
+_Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Seed of the drawing and the split (default 1).")
+]
 _Options = Annotated[
     list[str] | None,
     typer.Option("--option", "-O", metavar="KEY=VALUE", help="An option of the corpus, as items=1-12."),
@@ -34,7 +36,7 @@ def _use_utf8() -> None:
             sys.stdout.reconfigure(encoding="utf-8")
 
 
-def _load(name: str, *, size: int | None, seed: int, options: list[str] | None) -> Corpus:
+def _load(name: str, *, size: int | None, seed: int | None, options: list[str] | None) -> Corpus:
     from regard.data.corpora import load_corpus
 
     values = {}
@@ -73,7 +75,7 @@ def show_corpus(
     number: Annotated[int, typer.Option("--number", "-n", min=0, help="Pairs to print.")] = 10,
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
     size: _Size = None,
-    seed: _Seed = 1,
+    seed: _Seed = None,
     option: _Options = None,
 ) -> None:
     """Print what a corpus holds, its sizes, and some pairs (source, tab, target)."""
@@ -91,7 +93,7 @@ def write_corpus(
     name: _Name,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write to.")],
     size: _Size = None,
-    seed: _Seed = 1,
+    seed: _Seed = None,
     option: _Options = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
@@ -101,7 +103,8 @@ def write_corpus(
     _check_folder(output, names, force=force)
     corpus = _load(name, size=size, seed=seed, options=option)
     texts = {f"{split}.tsv": _as_tsv(pairs) for split, pairs in corpus.splits.items()}
-    arguments = ["regard", "data", "write", name, "-o", output.name, "--seed", str(seed)]
+    arguments = ["regard", "data", "write", name, "-o", output.name]
+    arguments += ["--seed", str(seed)] if seed is not None else []
     arguments += ["--size", str(size)] if size is not None else []
     arguments += [word for text in option or [] for word in ("-O", text)]
     texts["README.md"] = _readme(corpus, command=shlex.join(arguments))

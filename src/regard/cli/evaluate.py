@@ -27,7 +27,7 @@ def evaluate(
     ] = None,
     beam: Beam = None,
     metrics: Annotated[
-        str | None, typer.Option(help="Names with commas: bleu, chrf, ter, exact, wer, cer, per.")
+        str | None, typer.Option(help="Names with commas: bleu, chrf, ter, exact, wer, cer, per, token.")
     ] = None,
     buckets: Annotated[
         str | None, typer.Option(help="Last source length of each bucket, with commas: 5,10,20.")

@@ -115,7 +115,8 @@ def train(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="What is watched: loss, exact, bleu, chrf, wer, cer, per, ter.", rich_help_panel=_Training
+            help="What is watched: loss, exact, token, bleu, chrf, wer, cer, per, ter.",
+            rich_help_panel=_Training,
         ),
     ] = None,
     precision: Annotated[

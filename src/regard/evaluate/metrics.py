@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "WER",
     "Exact",
     "Metric",
+    "TokenAccuracy",
     "WholeLineErrors",
     "bleu",
     "cer",
@@ -31,6 +32,7 @@ __all__ = [
     "make_metrics",
     "per",
     "ter",
+    "token",
     "wer",
 ]
 
@@ -185,6 +187,39 @@ class WholeLineErrors(Exact):
         return float(100 - 100 * sums[0] / sums[1])
 
 
+def _blank_separated(text: str) -> Sequence[str]:
+    return [symbol for symbol in text.split(" ") if symbol]
+
+
+class TokenAccuracy(Metric):
+    """Share of places at which the output has the reference's token, of all places that either of them has.
+
+    Outputs are what the model says when it hears itself, not the references' tokens; one left out puts all that
+    follow in wrong places. It is 100 only if all lines are right.
+
+    Args:
+        split: Divides a text into tokens; by default at blanks.
+    """
+
+    name, label, higher_is_better = "token", "token accuracy", True
+
+    def __init__(self, split: Callable[[str], Sequence[str]] = _blank_separated) -> None:
+        self.split = split
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Count right places and all places."""
+        rows = []
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            said, expected = self.split(_nfc(hypothesis)), self.split(_nfc(reference))
+            hits = sum(one == other for one, other in zip(said, expected, strict=False))
+            rows.append((hits, max(len(said), len(expected))))
+        return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+    def aggregate(self, sums: np.ndarray) -> float:
+        """Divide; of nothing at all, everything is right."""
+        return float(100 * sums[0] / sums[1]) if sums[1] else 100.0
+
+
 class _EditRate(Metric):
     """Edits for each symbol of the references; with empty references, 0 if nothing was said, else 100."""
 
@@ -238,10 +273,11 @@ class PER(_EditRate):
 
     def symbols(self, text: str) -> Sequence[str]:
         """Split into phones."""
-        return [symbol for symbol in text.split(" ") if symbol]
+        return _blank_separated(text)
 
 
 bleu, chrf, ter, exact, wer, cer, per = BLEU(), CHRF(), TER(), Exact(), WER(), CER(), PER()
+token = TokenAccuracy()
 
 
 def make_metrics(

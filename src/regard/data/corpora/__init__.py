@@ -40,16 +40,17 @@ def corpus_source(name: str) -> CorpusSource:
     return source
 
 
-def load_corpus(name: str, *, size: int | None = None, seed: int = 1, **options: Any) -> Corpus:
+def load_corpus(name: str, *, size: int | None = None, seed: int | None = None, **options: Any) -> Corpus:
     """Make a built-in corpus; the same arguments give the same pairs in every process.
 
     Args:
         name: ``cldr:zh-en`` (any two locales), ``cmudict``, ``cedict``, ``copy``, ``reverse``, ``sort`` or one
-            that a package has added; options may follow as in ``cldr:zh-en?items=1-12``.
+            that a package has added; options may follow as in ``cldr:zh-en?items=1-12``, ``size`` and ``seed``
+            among them for where only a name can be given: ``copy:5-100?size=50000``.
         size: Training pairs; by default what the corpus finds right, or all that it has.
-        seed: Of the drawing and the split.
+        seed: Of the drawing and the split; 1 if neither this nor the name says another.
         **options: As after the question mark, and stronger: ``items`` (cldr), ``stress`` (cmudict),
-            ``lengths`` and ``symbols`` (copy, reverse, sort).
+            ``lengths`` and ``symbols`` (copy, reverse, sort; lengths also as in ``copy:5-100``).
 
     Raises:
         DataError: Unknown names, options, locales or values, more pairs asked for than there are, or a
@@ -57,7 +58,11 @@ def load_corpus(name: str, *, size: int | None = None, seed: int = 1, **options:
     """
     source = corpus_source(name)
     plain, _, query = name.partition("?")
-    merged = {**_parse_query(query, name), **options}
+    asked = _parse_query(query, name)
+    in_name: dict[str, str] = {option: asked.pop(option) for option in ("size", "seed") if option in asked}
+    size = _whole_number(in_name, "size", name) if size is None else size
+    seed = _whole_number(in_name, "seed", name) if seed is None else seed
+    merged = {**asked, **options}
     for option in merged:
         if option not in source.options:
             allowed = ", ".join(source.options) or "none"
@@ -65,7 +70,15 @@ def load_corpus(name: str, *, size: int | None = None, seed: int = 1, **options:
                 f"the corpus {source.usage} has no option {option!r}; its options: {allowed}"
                 f"{did_you_mean(option, source.options)}"
             )
-    return source.load(plain.partition(":")[2], size=size, seed=seed, **merged)
+    return source.load(plain.partition(":")[2], size=size, seed=1 if seed is None else seed, **merged)
+
+
+def _whole_number(options: dict[str, str], option: str, name: str) -> int | None:
+    if option not in options:
+        return None
+    if not options[option].isdecimal():
+        raise DataError(f"{name}: {option} is {options[option]!r}, but a whole number was expected")
+    return int(options[option])
 
 
 def _parse_query(query: str, name: str) -> dict[str, str]:

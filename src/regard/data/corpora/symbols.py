@@ -1,7 +1,7 @@
 """Random strings of symbols to copy, reverse or sort: tasks whose length can be dialled.
 
 They show what a fixed context cannot hold (copying, after Sutskever 2014's reversed sources) and are learnt
-to 100 % by attention.
+to 100 % by attention. What follows the colon is how many symbols a line has: ``copy:5-100``, ``sort:7``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from regard.data.corpora.base import (
     check_size,
     held_out_size,
     parse_range,
-    refuse_argument,
 )
 from regard.errors import DataError
 
@@ -25,10 +24,26 @@ __all__ = ["COPY", "REVERSE", "SORT"]
 
 _LICENCE = "CC0-1.0 (random symbols)"
 _OPTIONS = {
-    "lengths": "symbols a line, from-to (default 5-20)",
+    "lengths": "symbols a line, from-to (default 5-20); also written after a colon, as copy:5-100",
     "symbols": "how many different symbols there are, 2 to 26 (default 20)",
 }
 _MAX_TRIES = 100
+_DEFAULT_LENGTHS = (5, 20)
+
+
+def _bounds(name: str, argument: str, lengths: Any) -> tuple[int, int]:
+    """Read the lengths, which stand after the colon or in the option.
+
+    Raises:
+        DataError: They are no range, or stand in both places.
+    """
+    if not argument:
+        return parse_range(_DEFAULT_LENGTHS if lengths is None else lengths, option="lengths")
+    if lengths is not None:
+        raise DataError(
+            f"{name}:{argument} says how long lines are, and so does lengths={lengths}: leave one of them out"
+        )
+    return parse_range(argument, option=f"what follows {name}:")
 
 
 def _n_symbols(value: Any) -> int:
@@ -62,12 +77,11 @@ def _loader(name: str, change: Callable[[list[str]], list[str]], what: str) -> C
         *,
         size: int | None = None,
         seed: int = 1,
-        lengths: Any = (5, 20),
+        lengths: Any = None,
         symbols: Any = 20,
     ) -> Corpus:
-        refuse_argument(name, argument)
         size = check_size(size, default=10_000)
-        bounds, n_symbols = parse_range(lengths, option="lengths"), _n_symbols(symbols)
+        bounds, n_symbols = _bounds(name, argument, lengths), _n_symbols(symbols)
         n_held = held_out_size(size)
         rng = random.Random(f"{name}:{seed}")
         lines = _draw_lines(size + 2 * n_held, lengths=bounds, n_symbols=n_symbols, rng=rng)
@@ -77,7 +91,7 @@ def _loader(name: str, change: Callable[[list[str]], list[str]], what: str) -> C
             f"seed {seed}; all lines are different, so no test line occurs in training."
         )
         return Corpus(
-            name=f"{name}?lengths={bounds[0]}-{bounds[1]}&symbols={n_symbols}",
+            name=f"{name}:{bounds[0]}-{bounds[1]}?symbols={n_symbols}",
             description=description,
             licence=_LICENCE,
             train=pairs[2 * n_held :],
@@ -90,7 +104,11 @@ def _loader(name: str, change: Callable[[list[str]], list[str]], what: str) -> C
 
 def _source(name: str, change: Callable[[list[str]], list[str]], what: str) -> CorpusSource:
     return CorpusSource(
-        usage=name, what=what, licence=_LICENCE, load=_loader(name, change, what), options=_OPTIONS
+        usage=f"{name}:FROM-TO",
+        what=what,
+        licence=_LICENCE,
+        load=_loader(name, change, what),
+        options=_OPTIONS,
     )
 
 

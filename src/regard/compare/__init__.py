@@ -1,0 +1,1 @@
+"""Several configurations trained on the same data under the same budget, and what came of it."""
