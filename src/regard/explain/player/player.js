@@ -73,12 +73,13 @@ const percent = (share) => {
   const value = 100 * share;
   return value >= 99.95 ? "100 %" : value >= 10 && value < 99.5 ? `${value.toFixed(0)} %` : value >= 0.1 ? `${value.toFixed(1)} %` : "< 0.1 %";
 };
+const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
 const short = (text, most) => {
   const letters = [...text];
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 };
 const wide = (character) => /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee]/u.test(character) || character > "\uffff";
-const widthOf = (text) => [...text].reduce((sum, character) => sum + (wide(character) ? 15 : 8), 0);
+const widthOf = (text) => [...text].reduce((sum, character) => sum + (wide(character) ? 15 : 8.6), 0);
 
 /** A token in which every character can be seen. */
 function visible(token) {
@@ -204,7 +205,7 @@ class Player {
     bar.append(this.badge);
     if (record.hypotheses.length > 1) {
       const options = record.hypotheses.map((one, place) =>
-        html("option", { value: place }, `${place + 1}. ${short(one.text, 42)}  (${one.score.toFixed(2)})`));
+        html("option", { value: place }, `${place + 1}. ${short(one.text, 42)}  (${fixed(one.score, 2)})`));
       this.chooser = html("select", { onchange: (event) => this.choose(Number(event.target.value), "end") }, ...options);
       bar.append(html("label", { class: "rp-choice" }, html("span", {}, "hypothesis"), this.chooser));
     }
@@ -267,15 +268,17 @@ class Player {
     this.shownCandidates = null;
     this.layout();
     this.announce();
+    this.follow("auto");
   }
 
   fillLines() {
     const { record, hypothesis } = this;
     const chip = (tokens, place, ended, kind, attributes) => {
-      const begins = MARKED.includes(kind) && tokens[place].startsWith("▁");
       const text = label(tokens, place, ended, kind);
-      const classes = ["rp-chip", begins || (kind === "space" && place) ? "rp-begins" : "", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" || text === "▁" ? "rp-blank" : ""];
-      return html("li", { class: "rp-item" },
+      const following = place + 1 < tokens.length && !isEnd(tokens, place + 1, ended) ? tokens[place + 1] : "";
+      const gap = kind === "space" ? following : MARKED.includes(kind) && following.startsWith("▁");
+      const classes = ["rp-chip", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" || text === "▁" ? "rp-blank" : ""];
+      return html("li", { class: gap ? "rp-item rp-gap" : "rp-item" },
         html("button", { type: "button", class: classes.filter(Boolean).join(" "), dir: "auto", ...attributes }, text));
     };
     const sourceChips = record.source_tokens.map((_, place) => chip(record.source_tokens, place, true, record.source_kind, {
@@ -326,6 +329,7 @@ class Player {
         onclick: () => { this.pause(); this.goTo({ step: stepOf(place), phase: "word" }); },
       }, html("th", { scope: "row", dir: "auto" }, short(names[place], 18)), ...cells);
     });
+    this.matrix.style.setProperty("--cell", `${clamp(Math.floor(450 / columns.length), 19, 36)}px`);
     body.forEach((line, place) => {
       const steps = grouped ? hypothesis.target_words.flatMap((word, step) => (word === place ? [step] : [])) : [place];
       this.matrixRows.push({ line, steps });
@@ -348,7 +352,7 @@ class Player {
     const { vector } = this.record;
     const most = Math.max(...vector.map(Math.abs), 1e-9);
     const cells = vector.map((value, place) => {
-      const cell = html("i", { title: `c[${place}] = ${value.toFixed(3)}` });
+      const cell = html("i", { title: `c[${place}] = ${fixed(value, 3)}` });
       cell.style.setProperty("--w", (Math.abs(value) / most).toFixed(3));
       if (value < 0) cell.className = "rp-negative";
       return cell;
@@ -396,13 +400,15 @@ class Player {
     const longest = Math.max(15, ...labels.slice(0, -1).map(widthOf));
     const room = (width - 24) / n;
     const turned = longest + 6 > Math.max(room, 21);
-    const cell = clamp(room, turned ? 22 : Math.max(22, longest + 6), 66);
-    this.width = Math.max(width, cell * n + 24);
+    const cell = clamp(room, turned ? 22 : Math.max(22, longest + 6), Math.max(66, turned ? 0 : longest + 12));
+    // A turned label reaches to the left of its token.
+    const reach = turned ? Math.max(0, ...labels.map((text, place) => 0.7 * widthOf(text) - (place + 0.5) * cell - 8)) : 0;
+    this.width = Math.max(width, cell * n + 24 + reach);
     this.cell = cell;
     const foot = turned ? 20 + longest * 0.72 : 26;
     this.height = HEIGHT.cellBottom + foot;
     set(this.stage, { viewBox: `0 0 ${this.width} ${this.height}`, width: this.width, height: this.height });
-    const from = (this.width - cell * n) / 2 + cell / 2;
+    const from = Math.max((this.width - cell * n) / 2, 12 + reach) + cell / 2;
     this.x = record.source_tokens.map((_, place) => from + place * cell);
     this.stage.replaceChildren();
     this.drawEncoder(labels, turned);
@@ -561,7 +567,7 @@ class Player {
     const roomy = this.cell >= 34;
     const ofWeight = asWeight >= 0.5;
     const wanted = ofWeight ? weight >= (roomy ? 0.03 : 0.12) : roomy || number === best;
-    const text = !wanted || amounts.scores < 0.4 ? "" : ofWeight ? `${Math.round(100 * weight)}` : score === null ? "–" : score.toFixed(1);
+    const text = !wanted || amounts.scores < 0.4 ? "" : ofWeight ? `${Math.round(100 * weight)}` : score === null ? "–" : fixed(score, 1);
     place.value.textContent = text;
     set(place.value, { y: !ofWeight && grown < 0 ? bottom + 11 : top - 5 });
     place.value.classList.toggle("rp-strong", ofWeight && number === best);
@@ -590,17 +596,17 @@ class Player {
     const { step } = amounts;
     const one = step >= 0 ? this.hypothesis.steps[step] : null;
     const t = step < 0 ? "" : sub(step + 1);
-    const fixed = !this.record.heads;
-    const has = { s: one ? amounts.state : 0, c: fixed ? amounts.vector : amounts.context ?? 0 };
+    const single = !this.record.heads;
+    const has = { s: one ? amounts.state : 0, c: single ? amounts.vector : amounts.context ?? 0 };
     // With attention before the cell, the query of a step is the state of the one before.
-    const queries = this.record.attends === "before" && one && !fixed;
+    const queries = this.record.attends === "before" && one && !single;
     const stateShown = queries ? Math.max(has.s, 0.75) : has.s;
     set(this.stateNode, { transform: `translate(${at.s} ${stateY})` });
     set(this.contextNode, { transform: `translate(${at.c} ${contextY})` });
     this.stateNode.style.setProperty("--on", stateShown);
     this.contextNode.style.setProperty("--on", has.c);
     this.stateNode.lastChild.textContent = queries && has.s < 0.5 ? `s${sub(step)}` : `s${t}`;
-    this.contextNode.lastChild.textContent = fixed ? "c" : `c${t}`;
+    this.contextNode.lastChild.textContent = single ? "c" : `c${t}`;
     const before = step > 0 ? `after ${short(this.target(step - 1), at.narrow ? 6 : 14)}` : step === 0 ? "first step" : "";
     this.stateNote.textContent = before;
     set(this.stateNote, { x: at.s, y: stateY + 36 });
@@ -619,7 +625,7 @@ class Player {
     this.move(this.movers.c, this.links.c, going, moving && going < 1);
     const filled = step < 0 ? 0 : clamp(1.6 * (moving ? ease(this.progress) : amounts.combine) - 0.6, 0, 1);
     this.box.style.setProperty("--on", filled);
-    this.box.lastChild.textContent = step < 0 ? "[s; c]" : `[s${t}; c${fixed ? "" : t}]`;
+    this.box.lastChild.textContent = step < 0 ? "[s; c]" : `[s${t}; c${single ? "" : t}]`;
   }
 
   move(dot, path, share, shown) {
@@ -809,7 +815,7 @@ class Player {
   }
 
   /** Keep what happens in sight where the source is wider than the stage. */
-  follow() {
+  follow(how = "smooth") {
     const room = this.scroller.clientWidth;
     if (this.width <= room) return;
     const { phase, step, place } = this.current;
@@ -817,7 +823,7 @@ class Player {
     const at = phase === "encode" ? place : weights ? weights.indexOf(Math.max(...weights)) : null;
     if (at === null) return;
     const left = clamp(this.x[at] - room / 2, 0, this.width - room);
-    this.scroller.scrollTo({ left, behavior: this.motion.matches || phase === "encode" ? "auto" : "smooth" });
+    this.scroller.scrollTo({ left, behavior: this.motion.matches || phase === "encode" ? "auto" : how });
   }
 
   /** Say what the frame shows. */
@@ -841,7 +847,7 @@ class Player {
       scores: () => {
         const scores = this.scores(step);
         const top = scores.indexOf(Math.max(...scores.filter((score) => score !== null)));
-        return `How well each encoder state answers ${query}: the highest is ${scores[top].toFixed(1)}, of “${this.source(top)}”.`;
+        return `How well each encoder state answers ${query}: the highest is ${fixed(scores[top], 1)}, of “${this.source(top)}”.`;
       },
       weights: () => `The ${this.record.normaliser} makes weights of the scores, which sum to 1: “${this.source(best)}” has ${percent(weights[best])}.`,
       context: `The sum of the encoder states, each times its weight, is the context ${c}.`,
