@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_page_opens_without_a_complaint_and_steps_through_every_frame(browser, p
             captions.append(opened.caption)
         seen = list(dict.fromkeys(page.evaluate("frames_seen.map((one) => one.frame)")))
         assert seen == list(range(n_frames))
-        assert all(before != after for before, after in zip(captions, captions[1:], strict=False))
+        assert all(before != after for before, after in pairwise(captions))
         assert page.evaluate("window.hacked") is None
         assert page.locator("img").count() == 0
 
@@ -195,13 +196,16 @@ def test_another_hypothesis_and_head_and_words_change_the_matrix(browser, pages)
 def test_given_target_is_called_so(browser, pages):
     with Opened(browser, pages["target"]) as opened:
         assert opened.page.inner_text(".rp-badge") == "a given target"
+        assert not opened.page.is_visible(".rp-remark")
         assert "The given word" in opened.caption
 
 
-def test_fixed_context_shows_its_vector(browser, pages):
+def test_fixed_context_shows_its_vector_and_a_cut_output_that_it_is_cut(browser, pages):
     with Opened(browser, pages["fixed"]) as opened:
         assert opened.page.locator(".rp-vector i").count() == 20
         assert opened.page.locator(".rp-grid").count() == 0
+    with Opened(browser, pages["long"]) as opened:
+        assert opened.page.inner_text(".rp-remark") == "cut at the length limit"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

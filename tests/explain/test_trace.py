@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -189,3 +190,14 @@ def test_alignment_of_a_head_and_of_a_fixed_context():
 def test_other_json_is_refused(text, message):
     with pytest.raises(DataError, match=message):
         from_json(text)
+
+
+def test_every_field_of_the_record_is_documented():
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([a-z_]+)`", text))
+    made = to_object(trace(random_model(), SOURCES[0], max_len=2, contexts=True))
+    hypothesis = made["hypotheses"][0]
+    for fields in (made, hypothesis, hypothesis["steps"][0]):
+        assert set(fields) <= documented

@@ -202,7 +202,8 @@ class Player {
     const { record } = this;
     const bar = html("div", { class: "rp-choices" });
     this.badge = html("span", { class: "rp-badge" });
-    bar.append(this.badge);
+    this.remark = html("span", { class: "rp-remark" });
+    bar.append(this.badge, this.remark);
     if (record.hypotheses.length > 1) {
       const options = record.hypotheses.map((one, place) =>
         html("option", { value: place }, `${place + 1}. ${short(one.text, 42)}  (${fixed(one.score, 2)})`));
@@ -253,6 +254,10 @@ class Player {
     const own = this.hypothesis.origin === "output";
     this.badge.textContent = own ? "the model’s own output" : "a given target";
     this.badge.dataset.origin = this.hypothesis.origin;
+    const unknown = this.record.unknown.length ? `not in the vocabulary: ${this.record.unknown.map(visible).join(" ")}` : "";
+    const cut = this.hypothesis.finished ? "" : "cut at the length limit";
+    this.remark.textContent = [cut, unknown].filter(Boolean).join("; ");
+    this.remark.hidden = !this.remark.textContent;
     this.targetName.textContent = own ? "output" : "given";
     if (this.chooser) this.chooser.value = number;
     this.frame = position === "start" ? 0 : this.frames.length - 1;
