@@ -163,6 +163,7 @@ def test_hovering_a_word_lights_its_sources(browser, pages):
         )
         assert lit == pytest.approx(weights, abs=1e-3)
         assert "candidates for word 2" in page.inner_text(".rp-candidates")
+        assert "word 2 of" in opened.caption
         page.locator(chips).nth(0).hover()
         column = page.evaluate(
             "JSON.parse(record.textContent).hypotheses[0].steps.map((one) => one.weights[0][0])"

@@ -51,7 +51,7 @@ h1 span { color: var(--page-muted); font-weight: 400; padding: 0 0.3em; }
 #theme:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 footer { margin-top: 22px; font-size: 13px; color: var(--page-muted); }
 noscript { display: block; margin: 12px 0; }
-@media (max-width: 520px) { main { padding: 16px 12px 28px; } h1 { font-size: 18px; } }
+@media (max-width: 520px) { main { padding: 16px 12px 28px; } h1 { font-size: 18px; -webkit-line-clamp: 3; } }
 """
 
 

@@ -319,9 +319,8 @@ class Player {
       names = wordTexts(hypothesis.target_tokens, hypothesis.target_words, hypothesis.finished);
     }
     const stepOf = (place) => (grouped ? hypothesis.target_words.lastIndexOf(place) : place);
-    const turned = columns.some((name) => widthOf(name) > 26);
     const head = html("tr", {}, html("td", {}),
-      ...columns.map((name) => html("th", { scope: "col", dir: "auto", class: turned ? "rp-turned" : null }, html("span", {}, short(name, 14)))));
+      ...columns.map((name) => html("th", { scope: "col", dir: "auto", class: widthOf(name) > 30 ? "rp-turned" : null }, html("span", {}, short(name, 14)))));
     const body = rows.map((weights, place) => {
       const cells = weights.map((weight, column) => {
         const cell = html("td", { class: "rp-cell", title: `${columns[column]} → ${names[place]}: ${percent(weight)}` },
@@ -334,7 +333,8 @@ class Player {
         onclick: () => { this.pause(); this.goTo({ step: stepOf(place), phase: "word" }); },
       }, html("th", { scope: "row", dir: "auto" }, short(names[place], 18)), ...cells);
     });
-    this.matrix.style.setProperty("--cell", `${clamp(Math.floor(450 / columns.length), 19, 36)}px`);
+    this.matrixShape = { columns: columns.length, beside: 24 + Math.max(...names.map((name) => 0.9 * widthOf(short(name, 18)))) };
+    this.sizeMatrix();
     body.forEach((line, place) => {
       const steps = grouped ? hypothesis.target_words.flatMap((word, step) => (word === place ? [step] : [])) : [place];
       this.matrixRows.push({ line, steps });
@@ -350,6 +350,14 @@ class Player {
       html("div", { class: "rp-table-scroll", tabindex: "0", role: "region", "aria-label": "Alignment matrix" },
         html("table", { class: "rp-grid" }, html("caption", { class: "rp-sr" }, "Attention weights, a row for each output token"),
           html("thead", {}, head), html("tbody", {}, ...body))));
+  }
+
+  /** Make the matrix's cells as large as there is room for. */
+  sizeMatrix() {
+    if (!this.matrixShape) return;
+    const { columns, beside } = this.matrixShape;
+    const room = (this.matrix.clientWidth || 560) - 34 - beside;
+    this.matrix.style.setProperty("--cell", `${clamp(Math.floor(room / columns), 17, 36)}px`);
   }
 
   /** A fixed context has no weights; its one vector is drawn as a strip. */
@@ -416,6 +424,7 @@ class Player {
     const from = Math.max((this.width - cell * n) / 2, 12 + reach) + cell / 2;
     this.x = record.source_tokens.map((_, place) => from + place * cell);
     this.stage.replaceChildren();
+    this.sizeMatrix();
     this.drawEncoder(labels, turned);
     this.drawPipeline();
     this.draw();
@@ -685,6 +694,7 @@ class Player {
     if (this.peek === step) return;
     this.peek = step;
     this.draw();
+    this.say();
   }
 
   lightColumn(place) {
@@ -831,9 +841,9 @@ class Player {
     this.scroller.scrollTo({ left, behavior: this.motion.matches || phase === "encode" ? "auto" : how });
   }
 
-  /** Say what the frame shows. */
-  describe() {
-    const { phase, step, place } = this.current;
+  /** Say what a frame shows. */
+  describe(frame = this.current) {
+    const { phase, step, place } = frame;
     const n = step + 1;
     if (phase === "encode") return `The encoder reads ${this.source(place)} and gives the state h${sub(place + 1)}.`;
     if (phase === "vector") return "The whole source is put into one vector c; the decoder sees nothing else of it.";
@@ -865,9 +875,15 @@ class Player {
     return typeof text === "function" ? text() : text;
   }
 
+  /** The caption tells what the stage shows: the frame, or the word that is pointed at. */
+  say() {
+    const frame = this.peek === null ? this.current : { phase: "word", step: this.peek };
+    this.caption.replaceChildren(html("b", {}, NAMES[frame.phase]), ` ${this.describe(frame)}`);
+  }
+
   announce() {
     const { phase, step } = this.current;
-    this.caption.replaceChildren(html("b", {}, NAMES[phase]), ` ${this.describe()}`);
+    this.say();
     const detail = { frame: this.frame, frames: this.frames.length, step, phase };
     this.container.dispatchEvent(new CustomEvent("regard:frame", { detail, bubbles: true }));
   }
