@@ -43,6 +43,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         "fixed": trace(random_model(context="last"), SOURCES[0], max_len=4),
         "target": trace(random_model(), SOURCES[0], target="one two"),
         "hostile": trace(random_model(), "</script><img src=x onerror='window.hacked=1'>", max_len=4),
+        "odd": trace(random_model(), "\u0645\u0631\u062d\u0628\u0627\u200d\x07", max_len=4),
         "long": trace(random_model(), "2026年12月1日" * 9, max_len=4),
     }
     for name, record in records.items():
@@ -225,6 +226,19 @@ def test_colours_follow_the_system_and_the_button(browser, pages, scheme):
         assert (brightness() > 128) == (scheme == "light")
         page.click("#theme")
         assert (brightness() > 128) == (scheme == "dark")
+
+
+def test_every_character_is_seen_and_lines_go_the_way_they_are_read(browser, pages):
+    with Opened(browser, pages["odd"]) as opened:
+        page = opened.page
+        chips = page.locator(".rp-line[aria-label=Source] button").all_inner_texts()
+        assert chips[-3:] == ["U+200D", "U+0007", "end"]
+        first, second = (
+            page.locator(".rp-line[aria-label=Source] button").nth(place).bounding_box() for place in (0, 1)
+        )
+        assert first["x"] > second["x"]
+        assert page.get_attribute(".rp-line[aria-label=Output]", "dir") == "ltr"
+        assert "U+200D U+0007" in page.inner_text(".rp-remark")
 
 
 @pytest.mark.parametrize("name", ["attention", "heads", "fixed", "target", "long"])

@@ -221,8 +221,13 @@ def _print_check(found: Faithfulness) -> None:
         "erased", "most attended", "fall", "random: mean fall",
         title=f"log-probability {found.log_prob:.3f}, and how far it falls", title_justify="left",
     )  # fmt: skip
-    rows = zip(found.tokens, found.attended.tolist(), found.random.tolist(), strict=True)
-    for number, (token, attended, random) in enumerate(rows, 1):
-        table.add_row(str(number), f"+ {visible(token, blank='␣')}", f"{attended:.2f}", f"{random:.2f}")
+    rows = zip(found.erased, found.tokens, found.attended.tolist(), found.random.tolist(), strict=True)
+    for number, (place, token, attended, random) in enumerate(rows, 1):
+        table.add_row(
+            str(number),
+            f"+ {visible(token, blank='␣')} (token {place + 1})",
+            f"{attended:.2f}",
+            f"{random:.2f}",
+        )
     console().print(table, markup=False)
     sys.stdout.write(found.sentence() + "\n")

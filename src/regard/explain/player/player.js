@@ -83,12 +83,18 @@ const widthOf = (text) => [...text].reduce((sum, character) => sum + (wide(chara
 
 /** A token in which every character can be seen. */
 function visible(token) {
+  const prints = (character) => /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(character);
+  // Joiners shape the letters beside them; alone they would not be seen.
+  const joins = [...token].some(prints);
   return [...token].map((character) => {
     if (character === " ") return "␣";
-    if (/^[\p{L}\p{M}\p{N}\p{P}\p{S}\u200c\u200d]$/u.test(character)) return character;
+    if (prints(character) || (joins && "\u200c\u200d".includes(character))) return character;
     return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   }).join("");
 }
+
+/** Which way a text is read: that of its first letter. */
+const direction = (text) => (/^\P{L}*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(text) ? "rtl" : "ltr");
 
 const isEnd = (tokens, place, ended) => ended && place === tokens.length - 1;
 const MARKED = ["word", "bpe", "unigram"];
@@ -254,7 +260,8 @@ class Player {
     const own = this.hypothesis.origin === "output";
     this.badge.textContent = own ? "the model’s own output" : "a given target";
     this.badge.dataset.origin = this.hypothesis.origin;
-    const unknown = this.record.unknown.length ? `not in the vocabulary: ${this.record.unknown.map(visible).join(" ")}` : "";
+    const lacking = [...new Set(this.record.unknown)].map(visible);
+    const unknown = lacking.length ? `not in the vocabulary: ${lacking.slice(0, 12).join(" ")}${lacking.length > 12 ? " …" : ""}` : "";
     const cut = this.hypothesis.finished ? "" : "cut at the length limit";
     this.remark.textContent = [cut, unknown].filter(Boolean).join("; ");
     this.remark.hidden = !this.remark.textContent;
@@ -295,6 +302,8 @@ class Player {
       onfocus: (event) => event.target.matches(":focus-visible") && this.lightStep(step), onblur: () => this.lightStep(null),
       onclick: () => { this.pause(); this.goTo({ step, phase: "word" }); },
     }));
+    this.sourceLine.dir = direction(record.source);
+    this.targetLine.dir = direction(hypothesis.text);
     this.sourceLine.replaceChildren(...sourceChips);
     this.targetLine.replaceChildren(...targetChips);
     this.sourceChips = sourceChips.map((item) => item.firstChild);
