@@ -33,6 +33,7 @@ class Prediction:
         finished: False if the output was cut at the length limit.
         note: What happened to an input over the length limit, or empty.
         alternatives: The n-best list, this prediction first; empty unless asked for.
+        step_ids: Vocabulary numbers of ``target_tokens``.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Prediction:
     finished: bool = True
     note: str = ""
     alternatives: tuple[Prediction, ...] = field(default=(), repr=False)
+    step_ids: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def attention(self) -> np.ndarray | None:
@@ -75,6 +77,20 @@ class Prediction:
             text=self.text,
             source_eos=True,
             target_eos=self.finished,
+        )
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the text, the score, the weights and the n-best list."""
+        from regard.explain.table import render_table
+
+        return render_table(
+            self.source,
+            self.text,
+            self.score,
+            source_tokens=self.source_tokens,
+            target_tokens=self.target_tokens,
+            weights=self.attention,
+            alternatives=[(other.text, other.score) for other in self.alternatives],
         )
 
     def to_json(self, *, attention: bool = False) -> dict[str, object]:
