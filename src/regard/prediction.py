@@ -52,6 +52,7 @@ class Prediction:
         finished: False if the output was cut at the length limit.
         note: What happened to an input over the length limit, or empty.
         alternatives: The n-best list, this prediction first; empty unless asked for.
+        step_ids: Vocabulary numbers of ``target_tokens``.
     """
 
     source: str
@@ -66,6 +67,7 @@ class Prediction:
     finished: bool = True
     note: str = ""
     alternatives: tuple[Prediction, ...] = field(default=(), repr=False)
+    step_ids: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def attention(self) -> np.ndarray | None:

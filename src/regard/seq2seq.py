@@ -22,6 +22,7 @@ from regard.errors import ConfigError, DataError
 from regard.facts import Facts
 from regard.nn.engine import Precision, make_engine
 from regard.nn.model import EncoderDecoder
+from regard.nn.replay import Replay, replay
 from regard.nn.types import EOS, PAD, StepEngine
 from regard.prediction import EOS_LABEL, PartialOutput, Prediction
 
@@ -76,6 +77,11 @@ class Seq2Seq:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
+
+    @property
+    def eos(self) -> int:
+        """The end token's number in both vocabularies."""
+        return EOS
 
     def save(self, folder: str | Path) -> None:
         """Write a model folder (see `regard.folder`)."""
@@ -181,6 +187,31 @@ class Seq2Seq:
             for row, hypothesis in zip(rows, hypotheses, strict=True):
                 made[row] = self._prediction(pairs[row][0], hypothesis, {}, text=pairs[row][1])
         return [prediction for prediction in made if prediction is not None]
+
+    def replay(self, source: str, prediction: Prediction) -> Replay:
+        """Decode a prediction again, in float32, with all that happens on the way; see `regard.explain.trace`.
+
+        Args:
+            source: The text that the prediction is of.
+            prediction: An output, or a scored target.
+        """
+        ids = self.source_tokenizer.encode(source)[: len(prediction.source_tokens) - 1]
+        tensor = torch.tensor([*ids, EOS], device=self.device)
+        with torch.inference_mode():
+            return replay(self.model, tensor, list(prediction.step_ids))
+
+    def log_probs(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[float]:
+        """Log-probability of each target given its source, both as token ids without their ends."""
+        engine, made = self.engine(), []
+        for start in range(0, len(sources), 128):
+            source, source_lens = self._tensors([list(ids) for ids in sources[start : start + 128]])
+            target, target_lens = _padded([list(ids) for ids in targets[start : start + 128]])
+            with torch.inference_mode():
+                hypotheses = force(
+                    engine, source, source_lens, target.to(self.device), target_lens.to(self.device)
+                )
+            made += [hypothesis.score for hypothesis in hypotheses]
+        return made
 
     @staticmethod
     def _window(settings: DecodingSettings) -> int:
@@ -298,6 +329,7 @@ class Seq2Seq:
             unknown=tuple(unknown),
             finished=hypothesis.finished,
             note=note,
+            step_ids=(*hypothesis.tokens, EOS) if hypothesis.finished else tuple(hypothesis.tokens),
         )
 
     def _tensors(self, sources: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from regard.nn.attention import Attended
 from regard.nn.context import ContextProvider
 from regard.nn.encoder import Encoded
 from regard.nn.recurrent import LayerState, RecurrentLayer, SharedDropout
 from regard.nn.types import PAD, DecoderState, Memory
 from regard.registry import CELLS
 
-__all__ = ["Decoded", "Decoder"]
+__all__ = ["Decoded", "Decoder", "Stepped"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,25 @@ class Decoded:
 
     logits: Tensor
     weights: Tensor | None
+    state: DecoderState
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """All that one step made, for those who want to see it.
+
+    Attributes:
+        attentional: h~_t, ``(batch, beams, hidden_size)``.
+        outputs: s_t, what the recurrent layers gave, ``(batch, beams, hidden_size)``.
+        query: What was attended with: s_t, or s_{t-1} where attention comes before the cell; of the same shape.
+        attended: Context, weights and scores, or None if no context is read in a step.
+        state: The state after the step.
+    """
+
+    attentional: Tensor
+    outputs: Tensor
+    query: Tensor
+    attended: Attended | None
     state: DecoderState
 
 
@@ -132,13 +152,18 @@ class Decoder(nn.Module):
             embedded = torch.cat([embedded, fixed], -1)
         outputs, state = self._recur(embedded, state)
         positions = torch.arange(state.position - target.shape[1], state.position, device=target.device)
-        attentional, weights = self._read(outputs, memory, positions)
+        attentional, attended = self._read(outputs, memory, positions)
+        weights = None if attended is None else attended.weights
         return Decoded(self._logits(attentional, chosen), weights, state)
 
     def step(self, tokens: Tensor, memory: Memory, state: DecoderState) -> Decoded:
         """Advance each hypothesis by one token, int64 ``(batch, beams)``; the state has batch * beams rows."""
-        attentional, weights, state = self._step(self.embedding(tokens), memory, state)
-        return Decoded(self.output(attentional), weights, state)
+        stepped = self.look(tokens, memory, state)
+        return Decoded(self.output(stepped.attentional), _weights(stepped), stepped.state)
+
+    def look(self, tokens: Tensor, memory: Memory, state: DecoderState) -> Stepped:
+        """`step`, with all that happens on the way; ``output`` of its ``attentional`` gives the logits."""
+        return self._step(self.embedding(tokens), memory, state)
 
     def _logits(self, attentional: Tensor, chosen: Tensor | None) -> Tensor:
         dropped = self.dropout(attentional)
@@ -152,19 +177,18 @@ class Decoder(nn.Module):
     ) -> Decoded:
         read, all_weights = [], []
         for step in range(embedded.shape[1]):
-            attentional, weights, state = self._step(embedded[:, step : step + 1], memory, state)
-            read.append(attentional)
-            all_weights.append(weights)
+            stepped = self._step(embedded[:, step : step + 1], memory, state)
+            state = stepped.state
+            read.append(stepped.attentional)
+            all_weights.append(_weights(stepped))
         kept = [weights for weights in all_weights if weights is not None]
         return Decoded(self._logits(torch.cat(read, 1), chosen), torch.cat(kept, 2) if kept else None, state)
 
-    def _step(
-        self, embedded: Tensor, memory: Memory, state: DecoderState
-    ) -> tuple[Tensor, Tensor | None, DecoderState]:
-        """One step of ``(batch, beams, embedding_size)``; returns h~, weights and the next state."""
+    def _step(self, embedded: Tensor, memory: Memory, state: DecoderState) -> Stepped:
+        """One step of ``(batch, beams, embedding_size)``."""
         batch, beams, _ = embedded.shape
         positions = torch.full((1,), state.position, dtype=torch.long, device=embedded.device)
-        inputs, attended = [embedded], None
+        inputs, attended, query = [embedded], None, None
         if self.feed_context:
             query = state.hidden[-1].view(batch, beams, -1)
             attended = self.context.attend(query, memory, positions=positions)
@@ -176,13 +200,12 @@ class Decoder(nn.Module):
         outputs, state = self._recur(rows, state)
         outputs = outputs.view(batch, beams, -1)
         if attended is None:
-            attentional, weights = self._read(outputs, memory, positions)
+            attentional, attended = self._read(outputs, memory, positions)
         else:
             attentional = torch.tanh(self.readout(torch.cat([outputs, attended.context], -1)))
-            weights = attended.weights
         if self.feed_output:
             state = replace(state, fed=attentional.reshape(batch * beams, -1))
-        return attentional, weights, state
+        return Stepped(attentional, outputs, outputs if query is None else query, attended, state)
 
     def _recur(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Run the layers over ``(rows, steps, input_size)``; returns the last one's outputs."""
@@ -202,10 +225,14 @@ class Decoder(nn.Module):
         )
         return inputs, after_state
 
-    def _read(self, outputs: Tensor, memory: Memory, positions: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _read(self, outputs: Tensor, memory: Memory, positions: Tensor) -> tuple[Tensor, Attended | None]:
         """Attend with s ``(batch, n, hidden_size)`` and put [s; c] through the feed-forward layer."""
-        weights = None
+        attended = None
         if self.read_context:
             attended = self.context.attend(outputs, memory, positions=positions)
-            outputs, weights = torch.cat([outputs, attended.context], -1), attended.weights
-        return torch.tanh(self.readout(outputs)), weights
+            outputs = torch.cat([outputs, attended.context], -1)
+        return torch.tanh(self.readout(outputs)), attended
+
+
+def _weights(stepped: Stepped) -> Tensor | None:
+    return None if stepped.attended is None else stepped.attended.weights

@@ -1,0 +1,140 @@
+"""Making the record: a model is asked for its hypotheses, and each is decoded again with all that happens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ConfigError, DataError
+from regard.explain.decoding import Candidate, DecodingRecord, HypothesisRecord, Origin, Step
+from regard.prediction import EOS_LABEL, Prediction
+
+if TYPE_CHECKING:
+    from regard.nn.replay import Replay
+    from regard.seq2seq import Seq2Seq
+
+__all__ = ["trace"]
+
+_TOP = 8
+
+
+def trace(
+    model: Seq2Seq,
+    source: str,
+    *,
+    target: str | None = None,
+    top: int = _TOP,
+    contexts: bool = False,
+    **decoding: Any,
+) -> DecodingRecord:
+    """Record what happens when a model decodes a source.
+
+    Args:
+        model: The model.
+        source: The text to explain.
+        target: A given target to explain (forced decoding); the model's own output if None.
+        top: Candidates kept at each step.
+        contexts: Keep the context vectors too, not only their lengths.
+        decoding: Settings of `DecodingSettings`, such as ``beam=5``; every hypothesis of the beam is recorded.
+
+    Raises:
+        ConfigError: A setting does not fit.
+        DataError: The source is blank, or longer than the model's limit.
+    """
+    if not source.strip():
+        raise DataError("the source is blank; pass a text to explain")
+    if top < 1:
+        raise ConfigError(f"{top} candidates cannot be shown; take 1 or more")
+    origin: Origin
+    if target is None:
+        origin = "output"
+        settings = model.decoding(**{"nbest": 1, **decoding})
+        found = model.predict([source], **{**decoding, "nbest": decoding.get("nbest") or settings.beam})[0]
+        predictions = found.alternatives or (found,)
+    else:
+        origin = "target"
+        predictions = tuple(model.score([(source, target)]))
+    first = predictions[0]
+    if first.note:
+        raise DataError(f"the source has {first.note}")
+    replays = [model.replay(source, prediction) for prediction in predictions]
+    return _record(model, predictions, replays, origin=origin, top=top, contexts=contexts)
+
+
+def _record(
+    model: Seq2Seq,
+    predictions: tuple[Prediction, ...],
+    replays: list[Replay],
+    *,
+    origin: Origin,
+    top: int,
+    contexts: bool,
+) -> DecodingRecord:
+    settings, replay, first = model.config.model, replays[0], predictions[0]
+    attends = settings.context == "attention"
+    return DecodingRecord(
+        source=first.source,
+        source_tokens=first.source_tokens,
+        unknown=first.unknown,
+        encoder_norms=replay.encoder_norms.cpu().numpy(),
+        context=settings.context,
+        vector=None if replay.vector is None else replay.vector.cpu().numpy(),
+        heads=settings.attention.heads if attends else 0,
+        score_function=settings.attention.score if attends else "",
+        normaliser=settings.attention.normaliser if attends else "",
+        attends="before" if settings.attend_before_cell else "after",
+        source_kind=model.source_tokenizer.kind,
+        target_kind=model.target_tokenizer.kind,
+        hypotheses=tuple(
+            HypothesisRecord(
+                origin=origin,
+                rank=rank,
+                text=prediction.text,
+                score=prediction.score,
+                normalised=prediction.normalised,
+                finished=prediction.finished,
+                steps=_steps(model, prediction, replay, top=top, contexts=contexts),
+            )
+            for rank, (prediction, replay) in enumerate(zip(predictions, replays, strict=True), 1)
+        ),
+    )
+
+
+def _steps(
+    model: Seq2Seq, prediction: Prediction, replay: Replay, *, top: int, contexts: bool
+) -> tuple[Step, ...]:
+    log_probs = replay.log_probs.cpu().numpy()
+    best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
+    scores, weights, vectors = (
+        None if tensor is None else tensor.cpu().numpy()
+        for tensor in (replay.scores, replay.weights, replay.contexts)
+    )
+    norms = [tensor.tolist() for tensor in (replay.query_norms, replay.state_norms, replay.output_norms)]
+    made = []
+    for t, (token, number) in enumerate(zip(prediction.target_tokens, prediction.step_ids, strict=True)):
+        log_prob = float(log_probs[t, number])
+        made.append(
+            Step(
+                token=token,
+                log_prob=log_prob,
+                rank=1 + int((log_probs[t] > log_prob).sum()),
+                candidates=tuple(
+                    Candidate(_shown(model, int(choice)), float(np.exp(log_probs[t, choice])))
+                    for choice in best[t]
+                    if np.isfinite(log_probs[t, choice])
+                ),
+                query_norm=norms[0][t],
+                state_norm=norms[1][t],
+                output_norm=norms[2][t],
+                scores=None if scores is None else scores[:, t],
+                weights=None if weights is None else weights[:, t],
+                context_norm=None if vectors is None else float(np.linalg.norm(vectors[t])),
+                context=vectors[t] if contexts and vectors is not None else None,
+            )
+        )
+    return tuple(made)
+
+
+def _shown(model: Seq2Seq, number: int) -> str:
+    return EOS_LABEL if number == model.eos else model.target_tokenizer.token(number)
