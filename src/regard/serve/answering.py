@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard.prediction import Prediction
+from regard.seq2seq import Seq2Seq
 from regard.serve.batching import Batch
 from regard.serve.catalogue import Catalogue
 
@@ -38,5 +40,30 @@ class ExplainKey:
     options: Options
 
 
-class make_answerer:  # noqa: N801
-    """Answers batches with the models of a catalogue."""
+def make_answerer(catalogue: Catalogue) -> Callable[[Batch], Sequence[Any]]:
+    """Return the function that answers batches with the models of a catalogue."""
+
+    def answer(batch: Batch) -> Sequence[Any]:
+        key = batch.key
+        if isinstance(key, PredictKey):
+            return _predict(catalogue.get(key.model).model, batch, key.options)
+        if isinstance(key, ScoreKey):
+            return catalogue.get(key.model).model.score(batch.inputs)
+        if isinstance(key, ExplainKey):
+            model = catalogue.get(key.model).model
+            return [_explain(model, source, target, key.options) for source, target in batch.inputs]
+        raise TypeError(f"no way to answer {type(key).__name__}")
+
+    return answer
+
+
+def _predict(model: Seq2Seq, batch: Batch, options: Options) -> list[Prediction]:
+    watch = batch.show_step if batch.is_watched else None
+    return model.predict(batch.inputs, watch=watch, **dict(options))
+
+
+def _explain(model: Seq2Seq, source: str, target: str | None, options: Options) -> dict[str, Any]:
+    from regard.explain.serial import to_object
+    from regard.explain.trace import trace
+
+    return to_object(trace(model, source, target=target, **dict(options)))

@@ -161,6 +161,11 @@ class MicroBatcher:
         """Inputs in the queue."""
         return self._n_waiting
 
+    @property
+    def is_open(self) -> bool:
+        """Whether inputs are taken."""
+        return self._thread.is_alive() and not self._closed
+
     def submit(
         self, key: Hashable, inputs: Sequence[Any], *, watch: Callable[[int, Any], None] | None = None
     ) -> Ticket:

@@ -128,7 +128,7 @@ class Catalogue:
         try:
             self._models[name].model.decoding(**dict(options))
         except RegardError as error:
-            return str(error)
+            return str(error).replace("decoding: ", "")
         return None
 
 

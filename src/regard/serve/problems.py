@@ -14,11 +14,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import RegardError, did_you_mean
 from regard.serve.batching import Abandoned, QueueClosed, QueueFull
 
-__all__ = ["Problem", "add_handlers", "explain_validation", "problem_response"]
+__all__ = ["FaultGuard", "Problem", "add_handlers", "explain_validation", "problem_response"]
 
 _log = logging.getLogger("regard.serve")
 
@@ -122,9 +123,8 @@ def _http_problem(request: Request, error: HTTPException) -> Problem:
     method, path = request.method, request.url.path
     headers = dict(error.headers or {})
     if error.status_code == 404:
-        known = [getattr(route, "path", "") for route in request.app.routes]
-        paths = [known_path for known_path in known if known_path and "{" not in known_path]
-        hint = did_you_mean(path, paths) or "; /docs lists what there is"
+        known = list(request.app.openapi()["paths"])
+        hint = did_you_mean(path, known) or "; /docs lists what there is"
         return Problem(404, "not_found", f"there is nothing at this path{hint}")
     if error.status_code == 405:
         allowed = headers.get("Allow") or headers.get("allow", "another method")
@@ -153,3 +153,26 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http)
     for kind in (Problem, QueueFull, QueueClosed, Abandoned, RegardError):
         app.add_exception_handler(kind, on_other)
+
+
+class FaultGuard:
+    """Answers what nothing else has caught, and logs where it happened but not what was sent."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        started = False
+
+        async def noting(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        except Exception as error:
+            problem = from_exception(error)
+            if scope["type"] == "http" and not started:
+                await problem_response(problem)(scope, receive, send)
