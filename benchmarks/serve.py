@@ -2,8 +2,8 @@
 
     python benchmarks/serve.py MODEL [--requests 200] [--clients 20]
 
-Two servers of the same model run one after the other, ``--batch-size 64`` and ``--batch-size 1``, and get the same
-load: each client sends its requests all at once. First a third of the clients hang up without reading, and every
+Two servers of the same model run, ``--batch-size 64`` and ``--batch-size 1``, and get the same load in turns: each
+client sends its requests all at once. First a third of the clients hang up without reading, and every
 answer to the others is compared with that of ``regard predict``; then nobody hangs up, and the time to answer all
 requests is measured, the median of ``--rounds``. Written to ``benchmarks/results/serve.json``.
 """
@@ -109,26 +109,33 @@ def differences(answers: list[dict | None], right: list[dict]) -> int:
     return wrong
 
 
-def measure(model: Path, sources: list[str], right: list[dict], options: argparse.Namespace, size: int) -> dict:
-    wait = 5 if size > 1 else 0
-    with Server(model, "--batch-size", size, "--batch-wait", wait, "--threads", options.threads) as server:
-        asyncio.run(load(sources, server.port, n_clients=options.clients, hang_up=False))
-        partly = asyncio.run(load(sources, server.port, n_clients=options.clients, hang_up=True))
-        wrong, seconds = differences(partly, right), []
+def run(port: int, sources: list[str], n_clients: int, *, hang_up: bool = False) -> tuple[float, list[dict | None]]:
+    """Load a server once; seconds and answers."""
+    started = time.perf_counter()
+    answers = asyncio.run(load(sources, port, n_clients=n_clients, hang_up=hang_up))
+    return time.perf_counter() - started, answers
+
+
+def measure(sources: list[str], right: list[dict], options: argparse.Namespace) -> list[dict]:
+    """Load both servers in turns, so that what else the machine does meets both alike."""
+    together = Server(options.model, "--batch-size", 64, "--threads", options.threads)
+    alone = Server(options.model, "--batch-size", 1, "--batch-wait", 0, "--threads", options.threads)
+    results = [{"batch_size": size, "wrong_answers": 0, "seconds": []} for size in (64, 1)]
+    with together, alone:
+        for server, result in zip((together, alone), results, strict=True):
+            run(server.port, sources, options.clients)  # warms up
+            _, answers = run(server.port, sources, options.clients, hang_up=True)
+            result["hung_up"] = sum(answer is None for answer in answers)
+            result["answered_meanwhile"] = len(answers) - result["hung_up"]
+            result["wrong_answers"] += differences(answers, right)
         for _ in range(options.rounds):
-            started = time.perf_counter()
-            answers = asyncio.run(load(sources, server.port, n_clients=options.clients, hang_up=False))
-            seconds.append(time.perf_counter() - started)
-            wrong += differences(answers, right)
-    median = statistics.median(seconds)
-    return {
-        "batch_size": size,
-        "answered_while_others_hung_up": sum(answer is not None for answer in partly),
-        "hung_up": sum(answer is None for answer in partly),
-        "wrong_answers": wrong,
-        "seconds": [round(value, 3) for value in seconds],
-        "requests_a_second": round(len(sources) / median, 1),
-    }
+            for server, result in zip((together, alone), results, strict=True):
+                seconds, answers = run(server.port, sources, options.clients)
+                result["seconds"].append(round(seconds, 3))
+                result["wrong_answers"] += differences(answers, right)
+    for result in results:
+        result["requests_a_second"] = round(len(sources) / statistics.median(result["seconds"]), 1)
+    return results
 
 
 def read_sources(n: int) -> list[str]:
@@ -151,7 +158,7 @@ def main() -> None:
     options = parser.parse_args()
     sources = read_sources(options.requests)
     right = expected(options.model, sources)
-    runs = [measure(options.model, sources, right, options, size) for size in (64, 1)]
+    runs = measure(sources, right, options)
     ratio = runs[0]["requests_a_second"] / runs[1]["requests_a_second"]
     result = {
         "machine": describe(),

@@ -129,8 +129,11 @@ async def _until_gone(request: Request) -> None:
             pass
 
 
-def service_of(request: Request) -> Service:
-    """The service of the application that a request went to."""
+async def service_of(request: Request) -> Service:
+    """The service of the application that a request went to.
+
+    Not a plain function: FastAPI would send each call of one through its pool of threads.
+    """
     service = request.app.state.service
     assert isinstance(service, Service)
     return service
