@@ -98,6 +98,20 @@ class Prediction:
             target_eos=self.finished,
         )
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the text, the score, the weights and the n-best list."""
+        from regard.explain.table import render_table
+
+        return render_table(
+            self.source,
+            self.text,
+            self.score,
+            source_tokens=self.source_tokens,
+            target_tokens=self.target_tokens,
+            weights=self.attention,
+            alternatives=[(other.text, other.score) for other in self.alternatives],
+        )
+
     def to_json(self, *, attention: bool = False) -> dict[str, object]:
         """The prediction as a JSON object.
 

@@ -67,6 +67,7 @@ class HypothesisRecord:
         normalised: What hypotheses are ranked by.
         finished: Whether its last token is the end; False if it was cut at the length limit.
         steps: One for each token, the end's too.
+        ids: Vocabulary numbers of the tokens, without the end.
     """
 
     origin: Origin
@@ -76,6 +77,7 @@ class HypothesisRecord:
     normalised: float
     finished: bool
     steps: tuple[Step, ...] = field(repr=False)
+    ids: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -132,6 +134,18 @@ class DecodingRecord:
         """Whether there are weights."""
         return self.heads > 0
 
+    def check_head(self, head: int | None) -> None:
+        """Refuse a head, counted from 0, that the attention has not.
+
+        Raises:
+            ConfigError: There is no such head.
+        """
+        from regard.errors import ConfigError
+
+        if head is not None and not 0 <= head < self.heads:
+            has = f"has {self.heads}" if self.heads else "has no attention"
+            raise ConfigError(f"head {head + 1} does not exist: this model {has}")
+
     def alignment(self, hypothesis: int = 0, *, head: int | None = None) -> AlignmentRecord:
         """The weights of a hypothesis as a matrix that can be drawn and written.
 
@@ -151,9 +165,8 @@ class DecodingRecord:
                 "this model puts the source into one fixed vector and has no attention to show; train with "
                 "context: attention"
             )
+        self.check_head(head)
         if head is not None:
-            if not 0 <= head < self.heads:
-                raise ConfigError(f"head {head + 1} does not exist: this model has {self.heads}")
             weights = weights[head : head + 1]
         return AlignmentRecord(
             source_tokens=self.source_tokens,

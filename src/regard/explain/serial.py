@@ -26,8 +26,9 @@ def _numbers(array: np.ndarray | None) -> Any:
     """Nested lists of rounded numbers; what is not finite (a position out of reach) becomes null."""
     if array is None:
         return None
-    rounded = np.round(array.astype(float), _DIGITS)
-    return np.where(np.isfinite(rounded), rounded, None).tolist()
+    rounded = np.round(array.astype(float), _DIGITS).astype(object)
+    rounded[~np.isfinite(array)] = None
+    return rounded.tolist()
 
 
 def _number(value: float | None) -> float | None:
@@ -63,6 +64,7 @@ def _hypothesis(hypothesis: HypothesisRecord, record: DecodingRecord) -> dict[st
         "score": _number(hypothesis.score),
         "normalised": _number(hypothesis.normalised),
         "finished": hypothesis.finished,
+        "ids": list(hypothesis.ids),
         "target_tokens": list(hypothesis.tokens),
         "target_words": word_numbers(hypothesis.tokens, record.target_kind, eos=hypothesis.finished),
         "steps": [_step(step) for step in hypothesis.steps],
@@ -131,7 +133,9 @@ def from_json(text: str) -> DecodingRecord:
 def _read_hypothesis(made: dict[str, Any]) -> HypothesisRecord:
     names = ("origin", "rank", "text", "score", "normalised", "finished")
     return HypothesisRecord(
-        **{name: made[name] for name in names}, steps=tuple(_read_step(step) for step in made["steps"])
+        **{name: made[name] for name in names},
+        steps=tuple(_read_step(step) for step in made["steps"]),
+        ids=tuple(made["ids"]),
     )
 
 

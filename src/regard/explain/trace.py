@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import ConfigError, DataError
+from regard.explain.check import Faithfulness, check_faithfulness
 from regard.explain.decoding import Candidate, DecodingRecord, HypothesisRecord, Origin, Step
 from regard.prediction import EOS_LABEL, Prediction
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from regard.nn.replay import Replay
     from regard.seq2seq import Seq2Seq
 
-__all__ = ["trace"]
+__all__ = ["check", "trace"]
 
 _TOP = 8
 
@@ -62,6 +64,27 @@ def trace(
     return _record(model, predictions, replays, origin=origin, top=top, contexts=contexts)
 
 
+def check(
+    model: Seq2Seq, record: DecodingRecord, *, hypothesis: int = 0, n_draws: int = 20, seed: int = 1
+) -> Faithfulness:
+    """Erase source tokens of a record that `trace` made with this model; see `regard.explain.check`.
+
+    Raises:
+        ConfigError: The model has no attention.
+        DataError: The source has too few tokens to compare.
+    """
+    chosen = record.hypotheses[hypothesis]
+    if not chosen.finished:
+        raise DataError("the output was cut at the length limit; raise --max-len or explain a shorter one")
+    source = model.source_tokenizer.encode(record.source)
+    target = list(chosen.ids)
+
+    def score(kept: Sequence[Sequence[int]]) -> list[float]:
+        return model.log_probs([[source[place] for place in places] for places in kept], [target] * len(kept))
+
+    return check_faithfulness(record, score, hypothesis=hypothesis, n_draws=n_draws, seed=seed)
+
+
 def _record(
     model: Seq2Seq,
     predictions: tuple[Prediction, ...],
@@ -94,6 +117,7 @@ def _record(
                 score=prediction.score,
                 normalised=prediction.normalised,
                 finished=prediction.finished,
+                ids=prediction.step_ids[: -1 if prediction.finished else None],
                 steps=_steps(model, prediction, replay, top=top, contexts=contexts),
             )
             for rank, (prediction, replay) in enumerate(zip(predictions, replays, strict=True), 1)

@@ -71,7 +71,7 @@ const ease = (p) => (p < 0.5 ? 4 * p * p * p : 1 - (-2 * p + 2) ** 3 / 2);
 const sub = (number) => String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 const percent = (share) => {
   const value = 100 * share;
-  return value >= 99.95 ? "100 %" : value >= 10 ? `${value.toFixed(0)} %` : value >= 0.1 ? `${value.toFixed(1)} %` : "< 0.1 %";
+  return value >= 99.95 ? "100 %" : value >= 10 && value < 99.5 ? `${value.toFixed(0)} %` : value >= 0.1 ? `${value.toFixed(1)} %` : "< 0.1 %";
 };
 const short = (text, most) => {
   const letters = [...text];
@@ -90,7 +90,10 @@ function visible(token) {
 }
 
 const isEnd = (tokens, place, ended) => ended && place === tokens.length - 1;
-const label = (tokens, place, ended) => (isEnd(tokens, place, ended) ? "end" : visible(tokens[place]));
+const MARKED = ["word", "bpe", "unigram"];
+/** Tokenizers of these kinds write a blank before a word as a mark, which is no part of the word. */
+const unmarked = (token, kind) => (MARKED.includes(kind) && token.length > 1 && token.startsWith("▁") ? token.slice(1) : token);
+const label = (tokens, place, ended, kind) => (isEnd(tokens, place, ended) ? "end" : visible(unmarked(tokens[place], kind)));
 
 /** Weights of a step and head; "mean" is the mean over heads. */
 function row(matrix, head) {
@@ -164,8 +167,8 @@ class Player {
   get current() { return this.frames[this.frame]; }
   weights(step) { return row(this.hypothesis.steps[step].weights, this.head); }
   scores(step) { return row(this.hypothesis.steps[step].scores, this.head); }
-  source(place) { return label(this.record.source_tokens, place, true); }
-  target(step) { return label(this.hypothesis.target_tokens, step, this.hypothesis.finished); }
+  source(place) { return label(this.record.source_tokens, place, true, this.record.source_kind); }
+  target(step) { return label(this.hypothesis.target_tokens, step, this.hypothesis.finished, this.record.target_kind); }
 
   // What is on the page -------------------------------------------------------------------------------------
 
@@ -220,7 +223,7 @@ class Player {
 
   buildTransport() {
     const button = (name, text, onclick) =>
-      html("button", { type: "button", class: `rp-button rp-${name}`, "aria-label": text, title: text, onclick },
+      html("button", { type: "button", class: `rp-button rp-to-${name}`, "aria-label": text, title: text, onclick },
         svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true" }, svg("path", { d: ICONS[name] })));
     this.playButton = button("play", "Play", () => (this.playing ? this.pause() : this.play()));
     this.slider = html("input", {
@@ -269,9 +272,8 @@ class Player {
   fillLines() {
     const { record, hypothesis } = this;
     const chip = (tokens, place, ended, kind, attributes) => {
-      const marked = ["word", "bpe", "unigram"].includes(kind);
-      const begins = marked && tokens[place].startsWith("▁");
-      const text = isEnd(tokens, place, ended) ? "end" : visible(begins && tokens[place].length > 1 ? tokens[place].slice(1) : tokens[place]);
+      const begins = MARKED.includes(kind) && tokens[place].startsWith("▁");
+      const text = label(tokens, place, ended, kind);
       const classes = ["rp-chip", begins || (kind === "space" && place) ? "rp-begins" : "", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" || text === "▁" ? "rp-blank" : ""];
       return html("li", { class: "rp-item" },
         html("button", { type: "button", class: classes.filter(Boolean).join(" "), dir: "auto", ...attributes }, text));
@@ -373,7 +375,7 @@ class Player {
     const lines = shown.map((one) => {
       const bar = html("i");
       bar.style.setProperty("--w", one.prob.toFixed(4));
-      const text = one.token === "<eos>" && (ended || !one.chosen) ? "end" : visible(one.token);
+      const text = one.token === "<eos>" && (ended || !one.chosen) ? "end" : visible(unmarked(one.token, this.record.target_kind));
       return html("tr", { class: one.chosen ? "rp-chosen" : null },
         html("td", { class: "rp-place" }, String(one.place)),
         html("th", { scope: "row", dir: "auto" }, short(text, 20), one.chosen ? html("span", { class: "rp-sr" }, " (chosen)") : null),
@@ -391,9 +393,9 @@ class Player {
     const { record } = this;
     const n = record.source_tokens.length;
     const labels = record.source_tokens.map((_, place) => short(this.source(place), 12));
-    const longest = Math.max(...labels.map(widthOf));
+    const longest = Math.max(15, ...labels.slice(0, -1).map(widthOf));
     const room = (width - 24) / n;
-    const turned = longest + 6 > Math.max(room, 26) || (longest + 6 > room && room < 40);
+    const turned = longest + 6 > Math.max(room, 21);
     const cell = clamp(room, turned ? 22 : Math.max(22, longest + 6), 66);
     this.width = Math.max(width, cell * n + 24);
     this.cell = cell;
@@ -508,11 +510,11 @@ class Player {
 
   /** Encoder states, score and weight bars, and the streams into the context. */
   drawPlaces(amounts, weights, at) {
-    const { barsTop, barsBottom, cellTop, contextY, stateY } = HEIGHT;
+    const { barsTop, barsBottom, stateY } = HEIGHT;
     const scores = weights ? this.scores(amounts.step) : null;
     const finite = scores ? scores.filter((score) => score !== null) : [];
     const largest = Math.max(...finite.map(Math.abs), 1e-9);
-    const middle = (barsTop + barsBottom) / 2 + 6;
+    const middle = (barsTop + barsBottom) / 2;
     const best = weights ? weights.indexOf(Math.max(...weights)) : -1;
     const asWeight = amounts.weights ?? 0;
     this.axis.style.opacity = weights ? Math.max(asWeight, 0.001) : 0;
@@ -527,7 +529,7 @@ class Player {
       }
       const weight = weights[number];
       const score = scores[number] === null ? 0 : scores[number] / largest;
-      const grown = amounts.scores * score * 34;
+      const grown = amounts.scores * score * 25;
       const top = mix(Math.min(middle, middle - grown), barsBottom - weight * (barsBottom - barsTop), asWeight);
       const bottom = mix(Math.max(middle, middle - grown), barsBottom, asWeight);
       set(place.bar, { y: top, height: Math.max(0, bottom - top) });
@@ -540,8 +542,7 @@ class Player {
       place.query.style.opacity = 0.55 * reach;
       const lit = weight * asWeight;
       place.box.style.setProperty("--lit", `${(100 * lit).toFixed(1)}%`);
-      set(place.curve, { "data-to": contextY, "data-from": cellTop });
-    });
+          });
   }
 
   drawFixed(place, x, amounts, at) {
@@ -562,7 +563,7 @@ class Player {
     const wanted = ofWeight ? weight >= (roomy ? 0.03 : 0.12) : roomy || number === best;
     const text = !wanted || amounts.scores < 0.4 ? "" : ofWeight ? `${Math.round(100 * weight)}` : score === null ? "–" : score.toFixed(1);
     place.value.textContent = text;
-    set(place.value, { y: !ofWeight && grown < 0 ? bottom + 12 : top - 5 });
+    set(place.value, { y: !ofWeight && grown < 0 ? bottom + 11 : top - 5 });
     place.value.classList.toggle("rp-strong", ofWeight && number === best);
     place.value.style.opacity = ofWeight ? 2 * asWeight - 1 : clamp(amounts.scores * (1 - 2 * asWeight), 0, 1);
   }
@@ -572,6 +573,8 @@ class Player {
     const endY = HEIGHT.contextY + 19;
     const bend = (top + endY) / 2;
     const visibleEnough = weight >= 0.01;
+    // Not through the number over the bar.
+    if (place.value.textContent) top -= 17;
     set(place.curve, { d: `M${x} ${top} C${x} ${bend} ${at.c} ${bend} ${at.c} ${endY}`, "stroke-width": 0.8 + 6.5 * weight });
     place.curve.style.strokeDasharray = `${amount} 2`;
     place.curve.style.opacity = visibleEnough && amount > 0 ? 0.22 + 0.55 * weight : 0;
@@ -598,7 +601,7 @@ class Player {
     this.contextNode.style.setProperty("--on", has.c);
     this.stateNode.lastChild.textContent = queries && has.s < 0.5 ? `s${sub(step)}` : `s${t}`;
     this.contextNode.lastChild.textContent = fixed ? "c" : `c${t}`;
-    const before = step > 0 ? `after ${short(this.target(step - 1), at.narrow ? 6 : 14)}` : step === 0 ? "begins" : "";
+    const before = step > 0 ? `after ${short(this.target(step - 1), at.narrow ? 6 : 14)}` : step === 0 ? "first step" : "";
     this.stateNote.textContent = before;
     set(this.stateNote, { x: at.s, y: stateY + 36 });
     const norm = one && one.context_norm !== null ? `length ${one.context_norm.toFixed(1)}` : "";
@@ -838,7 +841,7 @@ class Player {
       scores: () => {
         const scores = this.scores(step);
         const top = scores.indexOf(Math.max(...scores.filter((score) => score !== null)));
-        return `Scores: how well each encoder state answers ${query}. The highest is ${scores[top].toFixed(1)}, of “${this.source(top)}”.`;
+        return `How well each encoder state answers ${query}: the highest is ${scores[top].toFixed(1)}, of “${this.source(top)}”.`;
       },
       weights: () => `The ${this.record.normaliser} makes weights of the scores, which sum to 1: “${this.source(best)}” has ${percent(weights[best])}.`,
       context: `The sum of the encoder states, each times its weight, is the context ${c}.`,
