@@ -69,7 +69,18 @@ class Server:
     """``regard serve`` in a process of its own, on a free port."""
 
     def __init__(self, model: Path, *options: object) -> None:
-        command = [sys.executable, "-m", "regard", "serve", model, "--port", 0, "--log-level", "warning", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "regard",
+            "serve",
+            model,
+            "--port",
+            0,
+            "--log-level",
+            "warning",
+            *options,
+        ]
         self.process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = ""
@@ -109,7 +120,9 @@ def differences(answers: list[dict | None], right: list[dict]) -> int:
     return wrong
 
 
-def run(port: int, sources: list[str], n_clients: int, *, hang_up: bool = False) -> tuple[float, list[dict | None]]:
+def run(
+    port: int, sources: list[str], n_clients: int, *, hang_up: bool = False
+) -> tuple[float, list[dict | None]]:
     """Load a server once; seconds and answers."""
     started = time.perf_counter()
     answers = asyncio.run(load(sources, port, n_clients=n_clients, hang_up=hang_up))
@@ -148,7 +161,9 @@ def read_sources(n: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--clients", type=int, default=20)

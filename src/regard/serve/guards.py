@@ -26,6 +26,8 @@ _CONTENT_POLICY = "; ".join(
     )
 )
 _HEADERS = {
+    # Pages change with the version of the package; browsers ask whether theirs is still the same.
+    "Cache-Control": "no-cache",
     "Content-Security-Policy": _CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

@@ -16,26 +16,24 @@ router = APIRouter(include_in_schema=False)
 
 _STATIC = Path(__file__).parents[1] / "static"
 _PLAYER = Path(regard.explain.__file__).parent / "player"
-# Files change with the version of the package; browsers ask whether theirs is still the same.
-_CACHE = {"Cache-Control": "no-cache"}
 
 
 @router.get("/")
 async def page() -> FileResponse:
     """The page."""
-    return FileResponse(_STATIC / "index.html", headers=_CACHE)
+    return FileResponse(_STATIC / "index.html")
 
 
 @router.get("/docs")
 async def docs() -> FileResponse:
     """The description of the interface, to be read."""
-    return FileResponse(_STATIC / "docs.html", headers=_CACHE)
+    return FileResponse(_STATIC / "docs.html")
 
 
 @router.get("/favicon.ico")
 async def favicon() -> FileResponse:
     """The icon."""
-    return FileResponse(_STATIC / "icon.svg", headers=_CACHE, media_type="image/svg+xml")
+    return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
 
 
 def mount_files(app: FastAPI) -> None:
