@@ -74,7 +74,9 @@ class Server:
         sent = {"Content-Type": "application/json"} if body is not None else {}
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method or ("GET" if body is None else "POST"), path, raw, {**sent, **(headers or {})})
+        connection.request(
+            method or ("GET" if body is None else "POST"), path, raw, {**sent, **(headers or {})}
+        )
         response = connection.getresponse()
         answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         connection.close()

@@ -185,9 +185,7 @@ def test_steps_go_to_the_ticket_and_place_they_belong_to(make, worker):
 
 
 def test_wrong_number_of_answers_is_an_error_and_not_a_mix():
-    batcher = MicroBatcher(
-        lambda batch: [1, 2, 3], batch_size=4, max_wait=0, capacity=9, observer=Observer()
-    )
+    batcher = MicroBatcher(lambda batch: [1, 2, 3], batch_size=4, max_wait=0, capacity=9, observer=Observer())
     with pytest.raises(RuntimeError, match="3 answers to 2 inputs"):
         batcher.submit("a", [1, 2]).future.result(10)
     batcher.close()

@@ -98,7 +98,9 @@ def test_memory_returns_to_where_it_was(server, upper_pairs):
 
     def load():
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda start: server.predict(*words[start : start + 100]), range(0, 800, 100)))
+            list(
+                pool.map(lambda start: server.predict(*words[start : start + 100]), range(0, len(words), 100))
+            )
             list(pool.map(lambda word: server.send_and_leave({"inputs": [word]}), words[:60]))
         wait_for(lambda: server.metric("regard_queue_inputs") == 0)
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import UploadFile
 
 from regard.serve.problems import Problem, explain_validation
+from regard.serve.schemas import Text
 
 __all__ = ["DetectRequest", "TranslateRequest", "documented", "read_body"]
 
@@ -25,7 +26,7 @@ class _Form(BaseModel):
 class TranslateRequest(_Form):
     """What ``/translate`` takes."""
 
-    q: str | list[str] = Field(description="A text, or several.")
+    q: Text | list[Text] = Field(description="A text, or several.")
     source: str = Field(max_length=40, description="Code of its language, or `auto`.")
     target: str = Field(max_length=40, description="Code of the language to translate to.")
     format: Literal["text"] = Field(default="text", description="Only `text`.")
@@ -35,7 +36,7 @@ class TranslateRequest(_Form):
 class DetectRequest(_Form):
     """What ``/detect`` takes."""
 
-    q: str = Field(description="The text.")
+    q: Text = Field(description="The text.")
 
 
 Form = TypeVar("Form", bound=_Form)

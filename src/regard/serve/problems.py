@@ -51,7 +51,10 @@ class Problem(Exception):
     def body(self) -> dict[str, str]:
         """The JSON object of the answer."""
         made = {"error": self.message, "code": self.code}
-        return made if self.field is None else {**made, "field": self.field}
+        if self.field is not None:
+            made["field"] = self.field
+        # The name of an unknown field comes from outside, and may hold half a surrogate pair.
+        return {name: text.encode("utf-8", "replace").decode("utf-8") for name, text in made.items()}
 
 
 def problem_response(problem: Problem) -> JSONResponse:

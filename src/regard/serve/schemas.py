@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 __all__ = [
     "ErrorBody",
@@ -14,7 +14,22 @@ __all__ = [
     "PredictResponse",
     "ScoreRequest",
     "ScoreResponse",
+    "Text",
 ]
+
+
+def _is_text(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"character {error.start} is half of a surrogate pair and no text; send whole characters"
+        ) from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_is_text)]
+"""Text that can be written as UTF-8; JSON can hold halves of surrogate pairs, which cannot."""
 
 
 class _Request(BaseModel):
@@ -47,7 +62,7 @@ class _Decoding(_Request):
 class PredictRequest(_Decoding):
     """Sources to be answered."""
 
-    inputs: list[str] = Field(
+    inputs: list[Text] = Field(
         min_length=1, description="Sources; a blank one gets a blank output.", examples=[["2026年12月1日"]]
     )
     nbest: int | None = Field(default=None, ge=1, description="Hypotheses returned; at most the beam.")
@@ -92,8 +107,8 @@ class PairBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    source: str
-    target: str
+    source: Text
+    target: Text
 
 
 class ScoreRequest(_Request):
@@ -115,8 +130,8 @@ class ScoreResponse(BaseModel):
 class ExplainRequest(_Decoding):
     """A source whose decoding is to be shown."""
 
-    input: str = Field(description="The source.", examples=["2026年12月1日"])
-    target: str | None = Field(
+    input: Text = Field(description="The source.", examples=["2026年12月1日"])
+    target: Text | None = Field(
         default=None, description="Explain this target instead of the model's own outputs."
     )
 
