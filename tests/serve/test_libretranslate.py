@@ -71,9 +71,10 @@ def test_multipart_form_is_read(server):
     [
         ({"target": "fr"}, 400, "no model is between these languages; there is en to x-upper"),
         ({"q": None}, 422, "q"),
+        ({"q": ["a", "a" * 3000]}, 422, "q.1 has 3,000 characters, the limit is 2,000"),
         ({"format": "html"}, 422, "format: Input should be 'text'"),
         ({"alternatives": "many"}, 422, "alternatives: Input should be a valid integer"),
-        ({"q": "a" * 3000}, 422, "q.0 has 3,000 characters, the limit is 2,000"),
+        ({"q": "a" * 3000}, 422, "q has 3,000 characters, the limit is 2,000"),
         ({"q": "a\n" * 300}, 413, "q has 301 lines, the limit is 256"),
     ],
 )

@@ -44,8 +44,12 @@ class ServedModel:
         """Most source tokens."""
         return self.model.config.data.max_source_len
 
-    def check_sources(self, texts: Sequence[str], field: str) -> None:
+    def check_sources(self, texts: Sequence[str], item: str) -> None:
         """Refuse sources that the model would have to cut.
+
+        Args:
+            texts: The sources.
+            item: What errors call one of them, such as ``inputs.{}`` with its place.
 
         Raises:
             Problem: Which, how long, and the limit.
@@ -55,9 +59,9 @@ class ServedModel:
                 raise Problem(
                     422,
                     "input_too_long",
-                    f"{field}.{place} has {len(ids):,} tokens, the model {self.name} takes "
+                    f"{item.format(place)} has {len(ids):,} tokens, the model {self.name} takes "
                     f"{self.source_limit:,}; shorten or divide it",
-                    field=f"{field}.{place}",
+                    field=item.format(place),
                 )
 
     def describe(self) -> dict[str, Any]:

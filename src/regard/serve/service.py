@@ -38,8 +38,12 @@ class Service:
         )
         self.metrics.watch_queue(lambda: self.batcher.n_waiting)
 
-    def check_texts(self, texts: Sequence[str], field: str) -> None:
+    def check_texts(self, texts: Sequence[str], item: str) -> None:
         """Refuse too many texts, and too long ones.
+
+        Args:
+            texts: The texts.
+            item: What errors call one of them, such as ``inputs.{}`` with its place.
 
         Raises:
             Problem: What is over which limit.
@@ -49,18 +53,18 @@ class Service:
             raise Problem(
                 413,
                 "too_many_inputs",
-                f"{field} has {len(texts):,} items, the limit is {limits.max_inputs:,}; send them in several "
-                "requests",
-                field=field,
+                f"{item.partition('.')[0]} has {len(texts):,} items, the limit is {limits.max_inputs:,}; send "
+                "them in several requests",
+                field=item.partition(".")[0],
             )
         for place, text in enumerate(texts):
             if len(text) > limits.max_input_length:
                 raise Problem(
                     422,
                     "input_too_long",
-                    f"{field}.{place} has {len(text):,} characters, the limit is "
+                    f"{item.format(place)} has {len(text):,} characters, the limit is "
                     f"{limits.max_input_length:,}; shorten or divide it",
-                    field=f"{field}.{place}",
+                    field=item.format(place),
                 )
 
     def check_options(self, name: str, options: tuple[tuple[str, Any], ...]) -> None:

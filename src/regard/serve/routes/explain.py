@@ -32,7 +32,8 @@ async def explain(
     options = body.options()
     if not body.input.strip():
         raise Problem(422, "blank", "input is blank; send a text to explain", field="input")
-    service.check_texts([body.input, body.target or ""], "input")
+    service.check_texts([body.input], "input")
+    service.check_texts([body.target or ""], "target")
     service.check_options(served.name, options)
     served.check_sources([body.input], "input")
     answers = await service.answers(request, ExplainKey(served.name, options), [(body.input, body.target)])

@@ -18,6 +18,7 @@ from regard.serve.guards import check_key, key_of
 from regard.serve.languages import detect_language, language_name, model_between
 from regard.serve.problems import Problem
 from regard.serve.routes.errors import ERRORS
+from regard.serve.schemas import ErrorBody
 from regard.serve.service import Service, service_of
 
 __all__ = ["router"]
@@ -27,9 +28,16 @@ router = APIRouter(tags=["LibreTranslate"])
 _Service = Annotated[Service, Depends(service_of)]
 
 
+_WRONG_TYPE = {"model": ErrorBody, "description": "The body is neither JSON nor a form."}
+
+
 def _object(description: str, kind: str = "object") -> dict[int | str, dict[str, Any]]:
     schema = {"type": kind}
-    return {200: {"description": description, "content": {"application/json": {"schema": schema}}}, **ERRORS}
+    return {
+        200: {"description": description, "content": {"application/json": {"schema": schema}}},
+        **ERRORS,
+        415: _WRONG_TYPE,
+    }
 
 
 @router.post(
@@ -43,7 +51,8 @@ async def translate(request: Request, service: _Service) -> JSONResponse:
     body = await read_body(request, TranslateRequest)
     check_key(service.settings.api_key, body.api_key or key_of(request.headers))
     texts = [body.q] if isinstance(body.q, str) else body.q
-    service.check_texts(texts, "q")
+    item = "q" if isinstance(body.q, str) else "q.{}"
+    service.check_texts(texts, item)
     made: dict[str, Any] = {}
     source = body.source
     if source == "auto":

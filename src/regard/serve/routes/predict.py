@@ -17,11 +17,19 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/v1", tags=["models"])
 
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"enum": ["step", "prediction", "done", "error"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "model": PredictResponse,
         "description": "The outputs; with `stream`, events.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": _EVENT}},
     },
     **ERRORS,
 }
@@ -34,9 +42,9 @@ async def predict(
     """Answer sources, in order; the answers are those of `regard predict`."""
     served = service.catalogue.get(body.model)
     options = body.options()
-    service.check_texts(body.inputs, "inputs")
+    service.check_texts(body.inputs, "inputs.{}")
     service.check_options(served.name, options)
-    served.check_sources(body.inputs, "inputs")
+    served.check_sources(body.inputs, "inputs.{}")
     key = PredictKey(served.name, options)
     if body.stream:
         events = event_stream(service, key, body.inputs, attention=body.attention)

@@ -24,9 +24,9 @@ async def score(
     """Score targets: the log-probability with which decoding would have given them."""
     served = service.catalogue.get(body.model)
     sources, targets = [pair.source for pair in body.pairs], [pair.target for pair in body.pairs]
-    service.check_texts(sources, "pairs")
-    service.check_texts(targets, "pairs")
-    served.check_sources(sources, "pairs")
+    service.check_texts(sources, "pairs.{}.source")
+    service.check_texts(targets, "pairs.{}.target")
+    served.check_sources(sources, "pairs.{}.source")
     answers = await service.answers(request, ScoreKey(served.name), list(zip(sources, targets, strict=True)))
     found = [prediction.to_json(attention=body.attention) for prediction in answers]
     return JSONResponse({"model": served.name, "scores": found})
