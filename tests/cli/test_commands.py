@@ -130,7 +130,10 @@ def test_explain_shows_a_given_target_and_not_the_own_output(upper_model, tmp_pa
     done = regard("explain", upper_model, "abc", "--target", "C C", "--json", tmp_path / "a.json")
     assert done.returncode == 0
     record = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    assert record["target_tokens"] == ["C", "C", "<eos>"]
+    (given,) = record["hypotheses"]
+    assert given["origin"] == "target"
+    assert given["target_tokens"] == ["C", "C", "<eos>"]
+    assert "a given target" in done.stdout.decode()
 
 
 def test_explain_of_a_blank_source_or_a_fixed_context_says_why_not(upper_model, upper_pairs, tmp_path):

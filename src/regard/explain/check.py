@@ -46,8 +46,13 @@ class Faithfulness:
 
     @property
     def share_beaten(self) -> float:
-        """Share of the random orders whose mean fall is smaller than that of the attended order."""
-        return float((self.draws.mean(1) < self.attended.mean()).mean())
+        """Share of the random orders whose mean fall is smaller than that of the attended order; a tie is half.
+
+        There are ties where a random order begins with the very token that the output needs.
+        """
+        falls, attended = self.draws.mean(1), self.attended.mean()
+        tied = np.isclose(falls, attended, rtol=1e-6, atol=1e-9)
+        return float(np.where(tied, 0.5, falls < attended).mean())
 
     def sentence(self) -> str:
         """What the numbers mean."""
@@ -57,7 +62,7 @@ class Faithfulness:
             f"on average, erasing random ones by {random:.2f} ({self.share_beaten:.0%} of {len(self.draws)} random "
             "orders do less)"
         )
-        if attended > random and self.share_beaten >= 0.95:
+        if attended > random and self.share_beaten >= 0.9:
             return f"Faithful here: {numbers}. What the picture shows is what this output depends on."
         if attended > random and self.share_beaten >= 0.5:
             return (

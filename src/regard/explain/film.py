@@ -124,10 +124,16 @@ def _draw_source(axes: Any, scene: _Scene, moment: _Moment) -> None:
                 FancyBboxPatch((x - width * 0.4, 8.3), width * 0.8, height, fc="#d5dfef", ec="none", **box)
             )
         size = float(np.clip(room * 3.2, 5, 13))
-        _text(
-            axes, scene, x, 5.6, text[:14], alpha=max(shown, 0.35), fontsize=size if turned is False else min(size, 9),
-            rotation=55 if turned else 0, va="top" if turned else "center", color=_MUTED if text == "end" else _INK,
-        )  # fmt: skip
+        style: dict[str, Any] = {"alpha": max(shown, 0.35), "color": _MUTED if text == "end" else _INK}
+        if turned:
+            shape = {"rotation": 50, "ha": "right", "va": "top", "rotation_mode": "anchor"}
+            _text(axes, scene, x + 0.6, 6.6, _shortened(text, 9), fontsize=min(size, 9), **shape, **style)
+        else:
+            _text(axes, scene, x, 5.6, text, fontsize=size, **style)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
 def _draw_attention(axes: Any, scene: _Scene, moment: _Moment) -> None:
@@ -187,7 +193,7 @@ def _draw_nodes(axes: Any, scene: _Scene, moment: _Moment) -> None:
     axes.add_patch(frame)
     _text(axes, scene, *_BOX, "feed-forward", fontsize=10, color=_INK if on else _MUTED, zorder=4)
     if moment.step > 0:
-        before = f"after {scene.target[moment.step - 1][:14]}"
+        before = f"after {_shortened(scene.target[moment.step - 1], 14)}"
         _text(axes, scene, _STATE[0], _STATE[1] - 4.2, before, fontsize=9, color=_MUTED)
 
 
@@ -195,7 +201,7 @@ def _draw_words(axes: Any, scene: _Scene, moment: _Moment) -> None:
     done = moment.step + (moment.word >= 1) if moment.step >= 0 else 0
     if moment.word:
         x = _BOX[0] + (_WORD[0] - _BOX[0]) * moment.word
-        text = scene.target[moment.step][:14]
+        text = _shortened(scene.target[moment.step], 14)
         prob = float(np.exp(scene.hypothesis.steps[moment.step].log_prob))
         badge = {"boxstyle": "round,pad=0.35,rounding_size=0.8", "fc": _CLAY, "ec": "none"}
         _text(axes, scene, x, _WORD[1], text, color="white", fontsize=12, bbox=badge, zorder=5)

@@ -43,14 +43,15 @@ body { margin: 0; background: var(--page); color: var(--page-ink);
   "Microsoft YaHei", sans-serif; }
 main { max-width: 980px; margin: 0 auto; padding: 28px 24px 40px; }
 header { display: flex; gap: 16px; align-items: baseline; margin-bottom: 18px; }
-h1 { font-size: 21px; line-height: 1.35; font-weight: 600; margin: 0; flex: 1; overflow-wrap: anywhere; text-wrap: balance; }
+h1 { font-size: 21px; line-height: 1.35; font-weight: 600; margin: 0; flex: 1; overflow-wrap: anywhere; text-wrap: balance;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 h1 span { color: var(--page-muted); font-weight: 400; padding: 0 0.3em; }
 #theme { font: inherit; font-size: 13px; color: var(--page-muted); background: none; cursor: pointer;
-  border: 1px solid currentColor; border-radius: 99px; padding: 2px 12px; }
+  border: 1px solid currentColor; border-radius: 99px; padding: 2px 12px; flex: none; }
 #theme:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 footer { margin-top: 22px; font-size: 13px; color: var(--page-muted); }
 noscript { display: block; margin: 12px 0; }
-@media (max-width: 520px) { main { padding: 16px 12px 28px; } h1 { font-size: 18px; } }
+@media (max-width: 520px) { main { padding: 16px 12px 28px; } h1 { font-size: 18px; -webkit-line-clamp: 3; } }
 """
 
 
@@ -95,7 +96,7 @@ def render_page(record: DecodingRecord, *, options: dict[str, Any] | None = None
 <header><h1><bdi>{source}</bdi><span>→</span><bdi>{text}</bdi></h1><button id="theme" type="button">theme</button></header>
 <div id="player"></div>
 <noscript>The player needs JavaScript. The numbers stand in this file as JSON.</noscript>
-<footer>What a sequence-to-sequence model did, step by step, for {what}; log-probability {best.score:.3f}. Space
+<footer>What a sequence-to-sequence model did, step by step, for {what}; log-probability {f"{best.score:.3f}".replace("-", "−")}. Space
 plays and pauses, ← → step, ↑ ↓ go by words, Home and End jump. Made by regard; the file fetches nothing.</footer>
 </main>
 <script type="application/json" id="record">{_inline(to_object(record))}</script>

@@ -75,7 +75,9 @@ def check(
     """
     chosen = record.hypotheses[hypothesis]
     if not chosen.finished:
-        raise DataError("the output was cut at the length limit; raise --max-len or explain a shorter one")
+        raise DataError(
+            "the output was cut at the length limit, so it has no probability to compare; check a given --target"
+        )
     source = model.source_tokenizer.encode(record.source)
     target = list(chosen.ids)
 

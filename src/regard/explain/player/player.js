@@ -73,12 +73,13 @@ const percent = (share) => {
   const value = 100 * share;
   return value >= 99.95 ? "100 %" : value >= 10 && value < 99.5 ? `${value.toFixed(0)} %` : value >= 0.1 ? `${value.toFixed(1)} %` : "< 0.1 %";
 };
+const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
 const short = (text, most) => {
   const letters = [...text];
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 };
 const wide = (character) => /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee]/u.test(character) || character > "\uffff";
-const widthOf = (text) => [...text].reduce((sum, character) => sum + (wide(character) ? 15 : 8), 0);
+const widthOf = (text) => [...text].reduce((sum, character) => sum + (wide(character) ? 15 : 8.6), 0);
 
 /** A token in which every character can be seen. */
 function visible(token) {
@@ -201,10 +202,11 @@ class Player {
     const { record } = this;
     const bar = html("div", { class: "rp-choices" });
     this.badge = html("span", { class: "rp-badge" });
-    bar.append(this.badge);
+    this.remark = html("span", { class: "rp-remark" });
+    bar.append(this.badge, this.remark);
     if (record.hypotheses.length > 1) {
       const options = record.hypotheses.map((one, place) =>
-        html("option", { value: place }, `${place + 1}. ${short(one.text, 42)}  (${one.score.toFixed(2)})`));
+        html("option", { value: place }, `${place + 1}. ${short(one.text, 42)}  (${fixed(one.score, 2)})`));
       this.chooser = html("select", { onchange: (event) => this.choose(Number(event.target.value), "end") }, ...options);
       bar.append(html("label", { class: "rp-choice" }, html("span", {}, "hypothesis"), this.chooser));
     }
@@ -252,6 +254,10 @@ class Player {
     const own = this.hypothesis.origin === "output";
     this.badge.textContent = own ? "the model’s own output" : "a given target";
     this.badge.dataset.origin = this.hypothesis.origin;
+    const unknown = this.record.unknown.length ? `not in the vocabulary: ${this.record.unknown.map(visible).join(" ")}` : "";
+    const cut = this.hypothesis.finished ? "" : "cut at the length limit";
+    this.remark.textContent = [cut, unknown].filter(Boolean).join("; ");
+    this.remark.hidden = !this.remark.textContent;
     this.targetName.textContent = own ? "output" : "given";
     if (this.chooser) this.chooser.value = number;
     this.frame = position === "start" ? 0 : this.frames.length - 1;
@@ -267,15 +273,17 @@ class Player {
     this.shownCandidates = null;
     this.layout();
     this.announce();
+    this.follow("auto");
   }
 
   fillLines() {
     const { record, hypothesis } = this;
     const chip = (tokens, place, ended, kind, attributes) => {
-      const begins = MARKED.includes(kind) && tokens[place].startsWith("▁");
       const text = label(tokens, place, ended, kind);
-      const classes = ["rp-chip", begins || (kind === "space" && place) ? "rp-begins" : "", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" || text === "▁" ? "rp-blank" : ""];
-      return html("li", { class: "rp-item" },
+      const following = place + 1 < tokens.length && !isEnd(tokens, place + 1, ended) ? tokens[place + 1] : "";
+      const gap = kind === "space" ? following : MARKED.includes(kind) && following.startsWith("▁");
+      const classes = ["rp-chip", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" || text === "▁" ? "rp-blank" : ""];
+      return html("li", { class: gap ? "rp-item rp-gap" : "rp-item" },
         html("button", { type: "button", class: classes.filter(Boolean).join(" "), dir: "auto", ...attributes }, text));
     };
     const sourceChips = record.source_tokens.map((_, place) => chip(record.source_tokens, place, true, record.source_kind, {
@@ -311,9 +319,8 @@ class Player {
       names = wordTexts(hypothesis.target_tokens, hypothesis.target_words, hypothesis.finished);
     }
     const stepOf = (place) => (grouped ? hypothesis.target_words.lastIndexOf(place) : place);
-    const turned = columns.some((name) => widthOf(name) > 26);
     const head = html("tr", {}, html("td", {}),
-      ...columns.map((name) => html("th", { scope: "col", dir: "auto", class: turned ? "rp-turned" : null }, html("span", {}, short(name, 14)))));
+      ...columns.map((name) => html("th", { scope: "col", dir: "auto", class: widthOf(name) > 30 ? "rp-turned" : null }, html("span", {}, short(name, 14)))));
     const body = rows.map((weights, place) => {
       const cells = weights.map((weight, column) => {
         const cell = html("td", { class: "rp-cell", title: `${columns[column]} → ${names[place]}: ${percent(weight)}` },
@@ -326,6 +333,8 @@ class Player {
         onclick: () => { this.pause(); this.goTo({ step: stepOf(place), phase: "word" }); },
       }, html("th", { scope: "row", dir: "auto" }, short(names[place], 18)), ...cells);
     });
+    this.matrixShape = { columns: columns.length, beside: 24 + Math.max(...names.map((name) => 0.9 * widthOf(short(name, 18)))) };
+    this.sizeMatrix();
     body.forEach((line, place) => {
       const steps = grouped ? hypothesis.target_words.flatMap((word, step) => (word === place ? [step] : [])) : [place];
       this.matrixRows.push({ line, steps });
@@ -343,12 +352,20 @@ class Player {
           html("thead", {}, head), html("tbody", {}, ...body))));
   }
 
+  /** Make the matrix's cells as large as there is room for. */
+  sizeMatrix() {
+    if (!this.matrixShape) return;
+    const { columns, beside } = this.matrixShape;
+    const room = (this.matrix.clientWidth || 560) - 34 - beside;
+    this.matrix.style.setProperty("--cell", `${clamp(Math.floor(room / columns), 17, 36)}px`);
+  }
+
   /** A fixed context has no weights; its one vector is drawn as a strip. */
   fillVector() {
     const { vector } = this.record;
     const most = Math.max(...vector.map(Math.abs), 1e-9);
     const cells = vector.map((value, place) => {
-      const cell = html("i", { title: `c[${place}] = ${value.toFixed(3)}` });
+      const cell = html("i", { title: `c[${place}] = ${fixed(value, 3)}` });
       cell.style.setProperty("--w", (Math.abs(value) / most).toFixed(3));
       if (value < 0) cell.className = "rp-negative";
       return cell;
@@ -396,15 +413,18 @@ class Player {
     const longest = Math.max(15, ...labels.slice(0, -1).map(widthOf));
     const room = (width - 24) / n;
     const turned = longest + 6 > Math.max(room, 21);
-    const cell = clamp(room, turned ? 22 : Math.max(22, longest + 6), 66);
-    this.width = Math.max(width, cell * n + 24);
+    const cell = clamp(room, turned ? 22 : Math.max(22, longest + 6), Math.max(66, turned ? 0 : longest + 12));
+    // A turned label reaches to the left of its token.
+    const reach = turned ? Math.max(0, ...labels.map((text, place) => 0.7 * widthOf(text) - (place + 0.5) * cell - 8)) : 0;
+    this.width = Math.max(width, cell * n + 24 + reach);
     this.cell = cell;
     const foot = turned ? 20 + longest * 0.72 : 26;
     this.height = HEIGHT.cellBottom + foot;
     set(this.stage, { viewBox: `0 0 ${this.width} ${this.height}`, width: this.width, height: this.height });
-    const from = (this.width - cell * n) / 2 + cell / 2;
+    const from = Math.max((this.width - cell * n) / 2, 12 + reach) + cell / 2;
     this.x = record.source_tokens.map((_, place) => from + place * cell);
     this.stage.replaceChildren();
+    this.sizeMatrix();
     this.drawEncoder(labels, turned);
     this.drawPipeline();
     this.draw();
@@ -561,7 +581,7 @@ class Player {
     const roomy = this.cell >= 34;
     const ofWeight = asWeight >= 0.5;
     const wanted = ofWeight ? weight >= (roomy ? 0.03 : 0.12) : roomy || number === best;
-    const text = !wanted || amounts.scores < 0.4 ? "" : ofWeight ? `${Math.round(100 * weight)}` : score === null ? "–" : score.toFixed(1);
+    const text = !wanted || amounts.scores < 0.4 ? "" : ofWeight ? `${Math.round(100 * weight)}` : score === null ? "–" : fixed(score, 1);
     place.value.textContent = text;
     set(place.value, { y: !ofWeight && grown < 0 ? bottom + 11 : top - 5 });
     place.value.classList.toggle("rp-strong", ofWeight && number === best);
@@ -590,17 +610,17 @@ class Player {
     const { step } = amounts;
     const one = step >= 0 ? this.hypothesis.steps[step] : null;
     const t = step < 0 ? "" : sub(step + 1);
-    const fixed = !this.record.heads;
-    const has = { s: one ? amounts.state : 0, c: fixed ? amounts.vector : amounts.context ?? 0 };
+    const single = !this.record.heads;
+    const has = { s: one ? amounts.state : 0, c: single ? amounts.vector : amounts.context ?? 0 };
     // With attention before the cell, the query of a step is the state of the one before.
-    const queries = this.record.attends === "before" && one && !fixed;
+    const queries = this.record.attends === "before" && one && !single;
     const stateShown = queries ? Math.max(has.s, 0.75) : has.s;
     set(this.stateNode, { transform: `translate(${at.s} ${stateY})` });
     set(this.contextNode, { transform: `translate(${at.c} ${contextY})` });
     this.stateNode.style.setProperty("--on", stateShown);
     this.contextNode.style.setProperty("--on", has.c);
     this.stateNode.lastChild.textContent = queries && has.s < 0.5 ? `s${sub(step)}` : `s${t}`;
-    this.contextNode.lastChild.textContent = fixed ? "c" : `c${t}`;
+    this.contextNode.lastChild.textContent = single ? "c" : `c${t}`;
     const before = step > 0 ? `after ${short(this.target(step - 1), at.narrow ? 6 : 14)}` : step === 0 ? "first step" : "";
     this.stateNote.textContent = before;
     set(this.stateNote, { x: at.s, y: stateY + 36 });
@@ -619,7 +639,7 @@ class Player {
     this.move(this.movers.c, this.links.c, going, moving && going < 1);
     const filled = step < 0 ? 0 : clamp(1.6 * (moving ? ease(this.progress) : amounts.combine) - 0.6, 0, 1);
     this.box.style.setProperty("--on", filled);
-    this.box.lastChild.textContent = step < 0 ? "[s; c]" : `[s${t}; c${fixed ? "" : t}]`;
+    this.box.lastChild.textContent = step < 0 ? "[s; c]" : `[s${t}; c${single ? "" : t}]`;
   }
 
   move(dot, path, share, shown) {
@@ -674,6 +694,7 @@ class Player {
     if (this.peek === step) return;
     this.peek = step;
     this.draw();
+    this.say();
   }
 
   lightColumn(place) {
@@ -809,7 +830,7 @@ class Player {
   }
 
   /** Keep what happens in sight where the source is wider than the stage. */
-  follow() {
+  follow(how = "smooth") {
     const room = this.scroller.clientWidth;
     if (this.width <= room) return;
     const { phase, step, place } = this.current;
@@ -817,12 +838,12 @@ class Player {
     const at = phase === "encode" ? place : weights ? weights.indexOf(Math.max(...weights)) : null;
     if (at === null) return;
     const left = clamp(this.x[at] - room / 2, 0, this.width - room);
-    this.scroller.scrollTo({ left, behavior: this.motion.matches || phase === "encode" ? "auto" : "smooth" });
+    this.scroller.scrollTo({ left, behavior: this.motion.matches || phase === "encode" ? "auto" : how });
   }
 
-  /** Say what the frame shows. */
-  describe() {
-    const { phase, step, place } = this.current;
+  /** Say what a frame shows. */
+  describe(frame = this.current) {
+    const { phase, step, place } = frame;
     const n = step + 1;
     if (phase === "encode") return `The encoder reads ${this.source(place)} and gives the state h${sub(place + 1)}.`;
     if (phase === "vector") return "The whole source is put into one vector c; the decoder sees nothing else of it.";
@@ -841,7 +862,7 @@ class Player {
       scores: () => {
         const scores = this.scores(step);
         const top = scores.indexOf(Math.max(...scores.filter((score) => score !== null)));
-        return `How well each encoder state answers ${query}: the highest is ${scores[top].toFixed(1)}, of “${this.source(top)}”.`;
+        return `How well each encoder state answers ${query}: the highest is ${fixed(scores[top], 1)}, of “${this.source(top)}”.`;
       },
       weights: () => `The ${this.record.normaliser} makes weights of the scores, which sum to 1: “${this.source(best)}” has ${percent(weights[best])}.`,
       context: `The sum of the encoder states, each times its weight, is the context ${c}.`,
@@ -854,9 +875,15 @@ class Player {
     return typeof text === "function" ? text() : text;
   }
 
+  /** The caption tells what the stage shows: the frame, or the word that is pointed at. */
+  say() {
+    const frame = this.peek === null ? this.current : { phase: "word", step: this.peek };
+    this.caption.replaceChildren(html("b", {}, NAMES[frame.phase]), ` ${this.describe(frame)}`);
+  }
+
   announce() {
     const { phase, step } = this.current;
-    this.caption.replaceChildren(html("b", {}, NAMES[phase]), ` ${this.describe()}`);
+    this.say();
     const detail = { frame: this.frame, frames: this.frames.length, step, phase };
     this.container.dispatchEvent(new CustomEvent("regard:frame", { detail, bubbles: true }));
   }
