@@ -10,18 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "regard"
-UPPER = {"training", "decode", "evaluate", "explain", "cli", "seq2seq", "folder", "api", "card"}
+UPPER = {"training", "decode", "evaluate", "explain", "serve", "cli", "seq2seq", "folder", "api", "card"}
 FORBIDDEN = {
     "nn": {"data", *UPPER},
     "data": {"nn", "device", *UPPER},
-    "decode": {"data", "training", "evaluate", "explain", "cli", "seq2seq", "folder", "api"},
-    "evaluate": {"nn", "data", "training", "decode", "explain", "cli", "seq2seq", "folder", "api"},
-    "explain": {"data", "training", "decode", "evaluate", "cli", "folder", "api"},
-    "training": {"cli", "explain", "api"},
+    "decode": {"data", "training", "evaluate", "explain", "serve", "cli", "seq2seq", "folder", "api"},
+    "evaluate": {"nn", "data", "training", "decode", "explain", "serve", "cli", "seq2seq", "folder", "api"},
+    "explain": {"data", "training", "decode", "evaluate", "serve", "cli", "folder", "api"},
+    "training": {"cli", "serve", "explain", "api"},
+    "serve": {"nn", "data", "decode", "training", "evaluate", "cli", "api", "card"},
     "config.py": {"nn", "data", "device", *UPPER},
     "errors.py": {"config", "registry", "nn", "data", *UPPER},
     "registry.py": {"config", "nn", "data", *UPPER},
-    "seq2seq.py": {"cli", "training", "evaluate", "explain", "api"},
+    "seq2seq.py": {"cli", "serve", "training", "evaluate", "explain", "api"},
 }
 
 
