@@ -29,7 +29,9 @@ function kind(schema, all) {
 }
 
 function fields(schema, all) {
-  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) =>
+  const required = ([name]) => Boolean(schema.required?.includes(name));
+  const sorted = Object.entries(schema.properties ?? {}).sort((one, other) => required(other) - required(one));
+  const rows = sorted.map(([name, field]) =>
     element("tr", {},
       element("th", { scope: "row" }, element("code", { textContent: name })),
       element("td", { textContent: kind(field, all) + (schema.required?.includes(name) ? ", required" : "") }),
