@@ -10,10 +10,29 @@ import numpy as np
 if TYPE_CHECKING:
     from regard.explain.record import AlignmentRecord
 
-__all__ = ["EOS_LABEL", "Prediction"]
+__all__ = ["EOS_LABEL", "PartialOutput", "Prediction"]
 
 EOS_LABEL = "<eos>"
 """How the end token is shown in rows and columns of the attention."""
+
+
+@dataclass(frozen=True)
+class PartialOutput:
+    """The leading unfinished hypothesis of a search after one of its steps.
+
+    Attributes:
+        text: The output so far; with a beam, a later step may lead with another beginning.
+        token: Its last token.
+        position: Place of that token, counted from 0.
+        log_prob: Its log-probability.
+        weights: What it attended to, float32 ``(source_len,)``, the mean over heads; None for a fixed context.
+    """
+
+    text: str
+    token: str
+    position: int
+    log_prob: float
+    weights: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

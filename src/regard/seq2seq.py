@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from regard.decode.forced import force
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import search
 from regard.decode.stream import answer_group, stream
+from regard.decode.watch import Step, WatchedEngine
 from regard.device import choose_precision
 from regard.errors import ConfigError, DataError
 from regard.facts import Facts
@@ -23,9 +24,12 @@ from regard.nn.engine import Precision, make_engine
 from regard.nn.model import EncoderDecoder
 from regard.nn.replay import Replay, replay
 from regard.nn.types import EOS, PAD, StepEngine
-from regard.prediction import EOS_LABEL, Prediction
+from regard.prediction import EOS_LABEL, PartialOutput, Prediction
 
-__all__ = ["Seq2Seq"]
+__all__ = ["Seq2Seq", "Watcher"]
+
+Watcher = Callable[[int, PartialOutput], None]
+"""Called with the place of a source and its leading unfinished hypothesis."""
 
 
 class Seq2Seq:
@@ -101,11 +105,15 @@ class Seq2Seq:
         model = self.config.model.model_dump()
         return make_config({"decoding": settings, "model": model}, origin="decoding").decoding
 
-    def predict(self, sources: Iterable[str], **overrides: Any) -> list[Prediction]:
+    def predict(
+        self, sources: Iterable[str], *, watch: Watcher | None = None, **overrides: Any
+    ) -> list[Prediction]:
         """Answer each source; one prediction each, in order.
 
         Args:
             sources: Texts; a blank one gets a blank prediction.
+            watch: Called after each step of the search with the place of a source, counted from 0, and its
+                leading unfinished hypothesis (see `regard.decode.watch`).
             overrides: Settings of `DecodingSettings`, such as ``beam=5, nbest=3``; with ``nbest`` above 1
                 each prediction carries its ``alternatives``.
 
@@ -122,7 +130,7 @@ class Seq2Seq:
         for start in range(0, len(numbered), window):
             group = answer_group(
                 numbered[start : start + window],
-                lambda lines: self._answer(lines, settings, "input"),
+                lambda lines: self._answer(lines, settings, "input", watch=watch),
                 blank=_blank,
             )
             made.extend(prediction for _, _, prediction in group)
@@ -211,7 +219,12 @@ class Seq2Seq:
         return max(1024, 8 * settings.batch_size)
 
     def _answer(
-        self, numbered: list[tuple[int, str]], settings: DecodingSettings, name: str
+        self,
+        numbered: list[tuple[int, str]],
+        settings: DecodingSettings,
+        name: str,
+        *,
+        watch: Watcher | None = None,
     ) -> list[Prediction]:
         """Answer some lines together: by length in batches, returned in order."""
         numbers, texts = [number for number, _ in numbered], [text for _, text in numbered]
@@ -236,7 +249,7 @@ class Seq2Seq:
             ]
             with torch.inference_mode():
                 found = search(
-                    engine,
+                    engine if watch is None else self._watched(engine, [numbers[row] for row in rows], watch),
                     source,
                     source_lens,
                     settings=settings,
@@ -246,6 +259,23 @@ class Seq2Seq:
             for row, hypotheses in zip(rows, found, strict=True):
                 made[row] = self._best(texts[row], hypotheses, settings, notes.get(row, ""))
         return [prediction for prediction in made if prediction is not None]
+
+    def _watched(self, engine: StepEngine, numbers: list[int], watch: Watcher) -> StepEngine:
+        """The engine with its steps shown, of the sources of these numbers."""
+
+        def report(step: Step) -> None:
+            watch(
+                numbers[step.source] - 1,
+                PartialOutput(
+                    text=self.target_tokenizer.decode(step.tokens, replacements={}),
+                    token=self.target_tokenizer.token(step.tokens[-1]),
+                    position=len(step.tokens) - 1,
+                    log_prob=step.log_prob,
+                    weights=None if step.weights is None else step.weights.mean(0),
+                ),
+            )
+
+        return WatchedEngine(engine, report)
 
     def _handle_long(self, ids: list[int], number: int, policy: str, name: str) -> str:
         """Cut, skip or refuse an input over the limit; returns what is to be said of it."""

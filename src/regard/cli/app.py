@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import compare, data, demo, evaluate, explain, info, predict, score, settings, train
+from regard.cli import compare, data, demo, evaluate, explain, info, predict, score, serve, settings, train
 
 __all__ = ["app"]
 
@@ -42,6 +42,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("score")(score.score)
 app.command("explain")(explain.explain)
+app.command("serve")(serve.serve)
 app.command("info")(info.info)
 app.command("settings")(settings.settings)
 app.command("demo")(demo.demo)
