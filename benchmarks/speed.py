@@ -190,7 +190,9 @@ def training_round(ours: list[Regard], others: list, measured: Measurements, sec
     for batch_size in (256, 512):
         for system in (ours[0], *others[:1]):
             table = f"train, batch {batch_size}"
-            measured.take(table, system.name, lambda s=system, b=batch_size: s.train(b, seconds))
+            # Larger batches take longer until the same number of updates is over.
+            longer = seconds * (1 + batch_size / 256)
+            measured.take(table, system.name, lambda s=system, b=batch_size, t=longer: s.train(b, t))
     # yoyodyne's encoder has 2 x 512 units; ours gets a decoder of 1,024 with it, where theirs has 512.
     larger = {"model.hidden_size": 1024}
     name = f"{ours[0].name}, encoder 2 x 512"
