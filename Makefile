@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench bench-g2p bench-translate bench-speed clean
+.PHONY: help demo test lint types bench bench-g2p bench-translate bench-speed figures clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/	/'
@@ -41,6 +41,9 @@ bench-translate: $(READY)  ## Chinese to English beside OpenNMT-py (about 45 min
 bench-speed: $(READY)  ## speed beside OpenNMT-py, fairseq and yoyodyne, in their own environments (about an hour)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py
+
+figures: $(READY)  ## remake all figures of docs/from-seq2seq-to-attention.md (about 40 minutes on 2 cores)
+	$(BIN)/python docs/figures.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage demo-model
