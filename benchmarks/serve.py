@@ -1,8 +1,8 @@
 """The server under load: answers are right, and requests decoded together are faster than one at a time.
 
-    python benchmarks/serve.py MODEL [--requests 200] [--clients 20]
+    python benchmarks/serve.py MODEL [--requests 200] [--clients 20] [--batch-size 64]
 
-Two servers of the same model run, ``--batch-size 64`` and ``--batch-size 1``, and get the same load in turns: each
+Two servers of the same model run, one that decodes together and one with ``--batch-size 1``, and get the same load in turns: each
 client sends its requests all at once. First a third of the clients hang up without reading, and every
 answer to the others is compared with that of ``regard predict``; then nobody hangs up, and the time to answer all
 requests is measured, the median of ``--rounds``. Written to ``benchmarks/results/serve.json``.
@@ -131,9 +131,9 @@ def run(
 
 def measure(sources: list[str], right: list[dict], options: argparse.Namespace) -> list[dict]:
     """Load both servers in turns, so that what else the machine does meets both alike."""
-    together = Server(options.model, "--batch-size", 64, "--threads", options.threads)
+    together = Server(options.model, "--batch-size", options.batch_size, "--threads", options.threads)
     alone = Server(options.model, "--batch-size", 1, "--batch-wait", 0, "--threads", options.threads)
-    results = [{"batch_size": size, "wrong_answers": 0, "seconds": []} for size in (64, 1)]
+    results = [{"batch_size": size, "wrong_answers": 0, "seconds": []} for size in (options.batch_size, 1)]
     with together, alone:
         for server, result in zip((together, alone), results, strict=True):
             run(server.port, sources, options.clients)  # warms up
@@ -168,6 +168,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
