@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from regard.data.lines import iter_lines, open_bytes
 from regard.errors import ConfigError, DataError
 from regard.journeys.building import LogBuilder
-from regard.journeys.columns import Columns, choose_columns
+from regard.journeys.columns import choose_columns
 from regard.journeys.log import EventLog
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -153,10 +154,7 @@ def _draw(lengths: np.ndarray, prefixes: int, rng: np.random.Generator) -> np.nd
     """Places, among all prefixes of all cases, of at most ``prefixes`` of each case."""
     order = rng.random(int(lengths.sum()))
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    drawn = [
-        start + np.argsort(order[start:end])[:prefixes]
-        for start, end in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    drawn = [start + np.argsort(order[start:end])[:prefixes] for start, end in itertools.pairwise(starts)]
     return np.sort(np.concatenate(drawn))
 
 
