@@ -128,7 +128,7 @@ def evaluate_journeys(
         seed: Of the draws.
         progress: Told what is being done.
     """
-    say = progress or (lambda text: None)
+    say: Callable[[str], object] = progress or str
     journeys = Journeys.of_cases(log, np.arange(len(log.lengths)), first=2)
     truth = _Truth(log, journeys)
     say(f"next activity of {len(journeys.sizes):,} prefixes")
