@@ -28,6 +28,8 @@ __all__ = ["Losses", "TrainedFacts", "prefix_losses", "train_network"]
 
 _PLAN_EVERY = 20
 _REPORT_SECONDS = 0.5
+_LEAST_BATCHES, _LEAST_BATCH = 40, 64
+"""Updates that an epoch of a small log should have, and the smallest batch in events."""
 
 
 @dataclass(frozen=True)
@@ -205,8 +207,11 @@ class _Run:
         self.chosen = settings.optimiser_settings()
         self.optimiser = make_optimiser(network, self.chosen)
         self.average = WeightAverage(network, decay=settings.average_decay)
+        # A small log is cut finer, so that an epoch has enough updates to learn from.
+        few = int(log.lengths[self.train].sum()) // _LEAST_BATCHES
+        self.batch_events = min(settings.batch_events, max(_LEAST_BATCH, few))
         self.n_batches = sum(
-            1 for _ in cut_batches(self._lengths(self.train), batch_events=settings.batch_events)
+            1 for _ in cut_batches(self._lengths(self.train), batch_events=self.batch_events)
         )
         self.planned = settings.epochs * self.n_batches
         self.step = self.best_step = self.waited = 0
@@ -228,7 +233,7 @@ class _Run:
     def _batches(self) -> Iterator[tuple[int, np.ndarray]]:
         for epoch in range(self.settings.epochs):
             lengths = self._lengths(self.train)
-            for rows in cut_batches(lengths, batch_events=self.settings.batch_events, rng=self.rng):
+            for rows in cut_batches(lengths, batch_events=self.batch_events, rng=self.rng):
                 yield epoch, self.train[rows]
                 if self.step >= self.planned:
                     return
