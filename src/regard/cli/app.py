@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import data, demo, evaluate, explain, info, predict, score, settings, train
+from regard.cli import data, demo, evaluate, explain, info, journeys, predict, score, settings, train
 
 __all__ = ["app"]
 
@@ -45,3 +45,4 @@ app.command("info")(info.info)
 app.command("settings")(settings.settings)
 app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
+app.add_typer(journeys.app, name="journeys")

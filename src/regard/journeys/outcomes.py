@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from regard.errors import DataError, did_you_mean
 from regard.journeys.log import MISSING, EventLog
 
-__all__ = ["UNASKED", "Outcome", "case_labels", "choose_outcomes", "prefix_labels"]
+__all__ = ["UNASKED", "Outcome", "case_labels", "choose_outcomes", "prefix_labels", "suggest_outcomes"]
 
 UNASKED = -1
 """Label where the question makes no sense: the activity has already happened, or the case has no label."""
@@ -104,3 +104,20 @@ def prefix_labels(log: EventLog, outcome: Outcome) -> np.ndarray:
         before = np.concatenate([[0], so_far])[log.offsets[:-1]]
         labels = np.where(so_far - np.repeat(before, log.lengths) > 0, UNASKED, labels).astype(np.int8)
     return labels
+
+
+def suggest_outcomes(log: EventLog, *, most: int = 3) -> list[str]:
+    """Activities that make good questions when none is asked: those that often end a case, and not nearly always.
+
+    Args:
+        log: The log.
+        most: Most activities named.
+    """
+    last = log.activity[log.offsets[1:] - 1]
+    ends = np.bincount(last, minlength=len(log.activities))
+    found = []
+    for code in np.argsort(-ends, kind="stable"):
+        share = float(case_labels(log, Outcome(name=log.activities[code])).mean())
+        if ends[code] >= 0.01 * log.n_cases and 0.03 <= share <= 0.97:
+            found.append(log.activities[code])
+    return found[:most]
