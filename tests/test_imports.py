@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "regard"
-UPPER = {"training", "decode", "evaluate", "explain", "cli", "seq2seq", "folder", "api", "card"}
+UPPER = {"training", "decode", "evaluate", "explain", "journeys", "cli", "seq2seq", "folder", "api", "card"}
 FORBIDDEN = {
     "nn": {"data", *UPPER},
     "data": {"nn", "device", *UPPER},
@@ -18,6 +18,7 @@ FORBIDDEN = {
     "evaluate": {"nn", "data", "training", "decode", "explain", "cli", "seq2seq", "folder", "api"},
     "explain": {"nn", "data", "training", "decode", "evaluate", "cli", "folder", "api"},
     "training": {"cli", "explain", "api"},
+    "journeys": {"cli", "api", "seq2seq", "explain", "evaluate"},
     "config.py": {"nn", "data", "device", *UPPER},
     "errors.py": {"config", "registry", "nn", "data", *UPPER},
     "registry.py": {"config", "nn", "data", *UPPER},

@@ -57,7 +57,7 @@ class _Column:
         if self.too_many:
             return None
         texts = texts.str.strip_chars()
-        texts = texts.set(texts == "", None)  # type: ignore[arg-type]
+        texts = texts.set(texts == "", None)
         if self.number is None:
             filled = texts.drop_nulls()
             numbers = filled.cast(polars.Float64, strict=False)
@@ -192,7 +192,7 @@ class LogBuilder:
             raise DataError("there are no events in it; expected one a row below the header", path=self.path)
         case, activity, time, zone = (np.concatenate(parts) for parts in zip(*self.parts, strict=True))
         self.parts = []
-        notes = []
+        notes: list[str] = []
         attributes = self._attributes(notes)
         if len(self.activities.codes) < 2:
             only = next(iter(self.activities.codes))

@@ -57,7 +57,15 @@ def interval_bars(
             f'<line x1="{x(below):.1f}" x2="{x(above):.1f}" y1="{y + 26}" y2="{y + 26}" class="whisker"/>',
         ]
     for value in (lowest, 0.0, bound) if lowest else (0.0, bound / 2, bound):
-        parts.append(_text(x(value), height - 8, f"{100 * value:+.0f}{unit}", anchor="middle", kind="tick"))
+        parts.append(
+            _text(
+                x(value),
+                height - 8,
+                f"{100 * value:+.0f}{unit}" if value else "0",
+                anchor="middle",
+                kind="tick",
+            )
+        )
     return _svg(height, label, parts)
 
 

@@ -78,7 +78,8 @@ class Journeys:
         cls, log: EncodedLog, cases: np.ndarray, *, first: int = 1, complete: bool = True
     ) -> Journeys:
         """All prefixes of cases from ``first`` events on, with or without the complete journeys."""
-        rows, which, sizes = [], [], []
+        rows: list[np.ndarray] = []
+        which, sizes = [], []
         for case in cases:
             start, end = int(log.offsets[case]), int(log.offsets[case + 1])
             last = end - start - (not complete)

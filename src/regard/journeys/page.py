@@ -28,6 +28,8 @@ sans-serif}svg .tick{fill:var(--soft);font-size:12px}.axis{stroke:var(--soft)}.g
 .diagonal{stroke:var(--soft);stroke-dasharray:5 4}.line{fill:none;stroke-width:2.2}
 .line.s0{stroke:var(--a)}.line.s1{stroke:var(--b)}.line.s2{stroke:var(--c)}.dot.s0{fill:var(--a)}.dot.s1{fill:var(--b)}
 .dot.s2{fill:var(--c)}
+td:first-child{min-width:9rem}
+@media (max-width:34rem){svg text{font-size:20px}svg .tick{font-size:18px}section{padding:.8rem}}
 ol.time{list-style:none;margin:.5rem 0;padding:0 0 0 1rem;border-left:3px solid var(--rule)}ol.time li{margin:.7rem 0}
 ol.time b{font-weight:600}.meter{height:7px;background:var(--rule);border-radius:4px;max-width:18rem;margin:.25rem 0}
 .meter i{display:block;height:100%;border-radius:4px;background:var(--a)}

@@ -128,7 +128,10 @@ def make_journey_config(settings: dict[str, Any] | None = None, *, origin: str =
             name = ".".join(str(part) for part in item["loc"])
             message = item["msg"].removeprefix("Value error, ")
             if item["type"] == "extra_forbidden":
-                kinds = {"model": JourneyModelSettings, "training": JourneyTrainingSettings}
+                kinds: dict[str, type[Settings]] = {
+                    "model": JourneyModelSettings,
+                    "training": JourneyTrainingSettings,
+                }
                 allowed = kinds.get(str(item["loc"][0]), JourneyConfig).model_fields
                 message = f"no such setting{did_you_mean(str(item['loc'][-1]), allowed)}"
             lines.append(f"{name}: {message}" if name else message)

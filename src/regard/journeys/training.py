@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -369,7 +369,7 @@ def train_network(
     network: JourneyNetwork,
     log: EncodedLog,
     settings: JourneyTrainingSettings,
-    listeners: Sequence[Callable[[Event], None]] = (),
+    listeners: Sequence[Listener] = (),
 ) -> TrainedFacts:
     """Train a network on all cases of a log but those that are held out; it ends with the best weights.
 
