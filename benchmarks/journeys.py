@@ -21,6 +21,7 @@ NAMES = {
     "next_honest": "next, honestly",
     "rest_published": "rest, as published",
     "rest_honest": "rest, honestly",
+    "rest_goes_on": "rest, known to go on",
 }
 
 
@@ -69,7 +70,7 @@ def table(rows: list[dict], settings: dict, n_draws: int) -> str:
         f"{describe()}. Settings besides the default: {json.dumps(settings)}.",
         "",
         f"| | {' | '.join(NAMES.values())} | training s |",
-        "|---|---:|---:|---:|---:|---:|",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
         values = " | ".join(f"{row['measures']['model'][key]:.4f}" for key in NAMES)

@@ -11,7 +11,7 @@ from regard.journeys.synthetic import PLANTED, loan_log
 
 SMALL = {
     "model": {"hidden_size": 32, "embedding_size": 16},
-    "training": {"epochs": 14, "minutes": 0, "threads": 1, "prefixes": 2, "patience": 0},
+    "training": {"epochs": 30, "minutes": 0, "threads": 1, "prefixes": 2, "patience": 0},
 }
 
 

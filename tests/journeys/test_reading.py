@@ -168,7 +168,8 @@ def test_csv_gzip_parquet_and_semicolons_give_the_same_log(tmp_path):
         assert np.array_equal(other.time, plain.time)
         channel = other.attribute("channel")
         assert channel.names == plain.attribute("channel").names
-        assert (channel.values[0] != MISSING) and channel.values[1] == MISSING
+        assert channel.values[0] != MISSING
+        assert channel.values[1] == MISSING
 
 
 def test_batches_do_not_change_the_log(tmp_path, monkeypatch):

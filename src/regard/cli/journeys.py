@@ -253,7 +253,7 @@ def evaluate(
 
     from regard.atomic import write_text
     from regard.journeys.api import split_cases
-    from regard.journeys.baselines import all_baselines
+    from regard.journeys.baselines import baselines_of
     from regard.journeys.evaluation import evaluate_journeys
     from regard.journeys.log import take_cases
     from regard.journeys.model import load_journey_model
@@ -264,8 +264,7 @@ def evaluate(
     if model is None:
         learnt, tested = (take_cases(read, cases) for cases in split_cases(read, split))
         made = _train(learnt, context, log)
-        encoded = made.encode(learnt)
-        baselines = all_baselines([tuple(encoded.path(case).tolist()) for case in range(learnt.n_cases)])
+        baselines = baselines_of(made.encode(learnt))
     else:
         made, tested = load_journey_model(model, device=device), read
     found = evaluate_journeys(
@@ -283,9 +282,16 @@ def _print_measures(found: Any) -> None:
     from regard.journeys.evaluation import EXPLAINED
 
     out = console()
-    table = Table("", "next, honestly", "next, as published", "rest, honestly", "rest, as published")
+    table = Table(
+        "",
+        "next, honestly",
+        "next, as published",
+        "rest, honestly",
+        "rest, as published",
+        "rest, known to go on",
+    )
     for name, m in found.measures.items():
-        values = (m.next_honest, m.next_published, m.rest_honest, m.rest_published)
+        values = (m.next_honest, m.next_published, m.rest_honest, m.rest_published, m.rest_goes_on)
         table.add_row(name, *(f"{value:.4f}" for value in values))
     out.print(table, markup=False)
     print(EXPLAINED)
@@ -447,7 +453,7 @@ def report(
 
 def _report(log: EventLog, context: typer.Context, output: Path, *, name: str) -> JourneyModel:
     from regard.journeys.api import split_cases
-    from regard.journeys.baselines import all_baselines
+    from regard.journeys.baselines import baselines_of
     from regard.journeys.evaluation import evaluate_journeys
     from regard.journeys.explanation import explain_case, explain_log
     from regard.journeys.log import take_cases
@@ -461,8 +467,7 @@ def _report(log: EventLog, context: typer.Context, output: Path, *, name: str) -
         _say(f"outcomes: {', '.join(context.params['outcome']) or 'none'} (choose them with --outcome)")
     model = _train(learnt, context, name)
     model.save(output / "model")
-    encoded = model.encode(learnt)
-    baselines = all_baselines([tuple(encoded.path(case).tolist()) for case in range(learnt.n_cases)])
+    baselines = baselines_of(model.encode(learnt))
     most = context.params.get("max_rests", 2000)
     measured = evaluate_journeys(model, model.encode(tested), baselines, max_rests=most, progress=_say)
     story = explain_log(model, tested)

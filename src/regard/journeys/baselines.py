@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
+from regard.journeys.cases import EncodedLog
 from regard.journeys.suffixes import Rest
 from regard.nn.types import EOS
 
-__all__ = ["Baseline", "MostFrequentNext", "NGram", "NearestPrefix", "all_baselines"]
+__all__ = ["Baseline", "MostFrequentNext", "NGram", "NearestPrefix", "all_baselines", "baselines_of"]
 
 _LONGEST = 100
 
@@ -38,10 +40,13 @@ class Baseline(ABC):
         """What comes next; with ``goes_on`` the end is no answer."""
         return next((token for token in self.ranked(prefix) if not (goes_on and token == EOS)), EOS)
 
-    def rest(self, prefix: Rest) -> Rest:
-        """The likeliest next activity again and again."""
+    def rest(self, prefix: Rest, *, goes_on: bool = False) -> Rest:
+        """The likeliest next activity again and again; with ``goes_on`` there is at least one."""
         made: list[int] = []
-        while len(made) < _LONGEST and (token := self.next((*prefix, *made))) != EOS:
+        while len(made) < _LONGEST:
+            token = self.next((*prefix, *made), goes_on=goes_on and not made)
+            if token == EOS:
+                break
             made.append(token)
         return tuple(made)
 
@@ -118,11 +123,19 @@ class NearestPrefix(Baseline):
             firsts[rest[0] if rest else EOS] += count
         return [token for token, _ in firsts.most_common()]
 
-    def rest(self, prefix: Rest) -> Rest:
+    def rest(self, prefix: Rest, *, goes_on: bool = False) -> Rest:
         """The most frequent rest."""
-        return self.rests[self.nearest(prefix)].most_common(1)[0][0]
+        ranked = (rest for rest, _ in self.rests[self.nearest(prefix)].most_common())
+        return next((rest for rest in ranked if rest or not goes_on), ())
 
 
 def all_baselines(paths: Sequence[Rest]) -> list[Baseline]:
     """Make all baselines from the paths of training."""
     return [MostFrequentNext(paths), NGram(paths), NearestPrefix(paths)]
+
+
+def baselines_of(log: EncodedLog, *, most: int = 50_000) -> list[Baseline]:
+    """Make all baselines from the cases of a log, or from ``most`` evenly chosen ones of a large log."""
+    n = len(log.lengths)
+    cases = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+    return all_baselines([tuple(log.path(case).tolist()) for case in cases])

@@ -199,7 +199,7 @@ def collate(log: EncodedLog, rows: Sequence[np.ndarray]) -> CaseBatch:
     real = places >= 0
     at = np.maximum(places, 0)
     time = np.where(real, log.time[at], log.time[at[:, :1]])
-    seconds = (time - time[:, :1]) / 1000
+    seconds = np.maximum(0, time - time[:, :1]) / 1000
     gap = np.maximum(0, np.diff(time, axis=1, prepend=time[:, :1])) / 1000
     local = time // 1000 + log.zone[at].astype(np.int64) * 60
     clock, buckets = clock_features(gap, seconds, local)

@@ -16,7 +16,7 @@ from regard.journeys.baselines import Baseline
 from regard.journeys.cases import FIRST_ACTIVITY, EncodedLog
 from regard.journeys.model import Answers, JourneyModel, Journeys
 from regard.journeys.outcomes import UNASKED
-from regard.journeys.suffixes import Rest, similarity
+from regard.journeys.suffixes import Rest, most_expected, similarity
 from regard.nn.types import EOS
 
 __all__ = [
@@ -32,7 +32,8 @@ __all__ = [
 EXPLAINED = (
     "As published means: prefixes of at least two events that have a next activity, and the end of the journey is no "
     "answer, so it is given away that the journey goes on. Counted honestly, complete journeys are asked about too and "
-    "the right answer is the end; that is what a person who does not know the future meets."
+    "the right answer is the end; that is what a person who does not know the future meets. For the rest, as published "
+    "leaves the complete journeys out but an answer may still be empty; known to go on gives that away too."
 )
 _EDGES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
 """Prefix lengths at which the parts of a table by length begin."""
@@ -47,12 +48,14 @@ class Measures:
         next_honest: The same counted honestly.
         rest_published: Mean similarity of the rest, as published (prefixes that have a rest).
         rest_honest: The same, complete journeys among them.
+        rest_goes_on: As published, and no answer is empty, since it is known that the journey goes on.
     """
 
     next_published: float
     next_honest: float
     rest_published: float
     rest_honest: float
+    rest_goes_on: float
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ def evaluate_journeys(
     log: EncodedLog,
     baselines: Sequence[Baseline] = (),
     *,
+    max_cases: int = 20_000,
     max_rests: int = 0,
     n_draws: int = 24,
     seed: int = 1,
@@ -123,13 +127,18 @@ def evaluate_journeys(
         model: The model.
         log: Cases in the model's ids, none of them of its training.
         baselines: What it is compared with.
+        max_cases: Most cases measured, drawn at random, so that memory does not grow with the log; 0 for all.
         max_rests: Most prefixes whose rest is named, drawn at random; 0 for all.
         n_draws: See `JourneyModel.rests`.
         seed: Of the draws.
         progress: Told what is being done.
     """
     say: Callable[[str], object] = progress or str
-    journeys = Journeys.of_cases(log, np.arange(len(log.lengths)), first=2)
+    cases = np.arange(len(log.lengths))
+    if max_cases and len(cases) > max_cases:
+        say(f"measuring {max_cases:,} of {len(cases):,} cases, drawn at random")
+        cases = np.sort(np.random.default_rng(seed).choice(cases, max_cases, replace=False))
+    journeys = Journeys.of_cases(log, cases, first=2)
     truth = _Truth(log, journeys)
     say(f"next activity of {len(journeys.sizes):,} prefixes")
     answers = model.answer(log, journeys)
@@ -138,16 +147,21 @@ def evaluate_journeys(
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), max_rests, replace=False))
     say(f"rest of {len(chosen):,} prefixes")
     some = Journeys(journeys.rows, journeys.which[chosen], journeys.sizes[chosen])
-    rests, _ = model.rests(log, some, n_draws=n_draws, seed=seed)
+    drawn = model.draws(log, some, n=n_draws, seed=seed)
     probs = answers.next_probs
     kind = probs[:, FIRST_ACTIVITY:].argmax(1) + FIRST_ACTIVITY
-    alike = np.array([similarity(rest, truth.rests[at]) for rest, at in zip(rests, chosen, strict=True)])
-    measures = {"model": truth.measures(kind, probs.argmax(1), alike, chosen)}
+    alike = truth.similarities([most_expected(rests)[0] for rests in drawn], chosen)
+    going = [
+        [rest for rest in rests if rest] or [(int(kind[at]),)]
+        for rests, at in zip(drawn, chosen, strict=True)
+    ]
+    alike_going = truth.similarities([most_expected(rests)[0] for rests in going], chosen)
+    measures = {"model": truth.measures(kind, probs.argmax(1), alike, alike_going, chosen)}
     for baseline in baselines:
         say(baseline.name)
         measures[baseline.name] = _measure(baseline, truth, chosen)
     return Evaluation(
-        n_cases=len(log.lengths),
+        n_cases=len(cases),
         n_next_published=int((truth.next != EOS).sum()),
         n_next_honest=len(truth.next),
         n_rests=len(chosen),
@@ -169,10 +183,27 @@ class _Truth:
             self.rests.append(tuple(path[size:].tolist()))
         self.next = np.array([rest[0] if rest else EOS for rest in self.rests], np.int64)
 
+    def similarities(self, rests: Sequence[Rest], chosen: np.ndarray) -> np.ndarray:
+        """How like the right ones the rests of the chosen prefixes are."""
+        return np.array([similarity(rest, self.rests[at]) for rest, at in zip(rests, chosen, strict=True)])
+
     def measures(
-        self, kind: np.ndarray, honest: np.ndarray, alike: np.ndarray, chosen: np.ndarray
+        self,
+        kind: np.ndarray,
+        honest: np.ndarray,
+        alike: np.ndarray,
+        alike_going: np.ndarray,
+        chosen: np.ndarray,
     ) -> Measures:
-        """Measures of answers: with the end no answer, with it, and similarities of the chosen prefixes' rests."""
+        """Measures of answers.
+
+        Args:
+            kind: Next activities, the end being no answer.
+            honest: Next activities or the end.
+            alike: Similarities of the chosen prefixes' rests.
+            alike_going: Likewise, of rests that are not empty.
+            chosen: Prefixes whose rests were named.
+        """
         goes_on = self.next != EOS
         rest_goes_on = goes_on[chosen]
         return Measures(
@@ -180,6 +211,7 @@ class _Truth:
             next_honest=_mean(honest == self.next),
             rest_published=_mean(alike[rest_goes_on]),
             rest_honest=_mean(alike),
+            rest_goes_on=_mean(alike_going[rest_goes_on]),
         )
 
 
@@ -190,8 +222,11 @@ def _mean(values: np.ndarray) -> float:
 def _measure(baseline: Baseline, truth: _Truth, chosen: np.ndarray) -> Measures:
     kind = np.array([baseline.next(prefix, goes_on=True) for prefix in truth.prefixes])
     honest = np.array([baseline.next(prefix) for prefix in truth.prefixes])
-    alike = np.array([similarity(baseline.rest(truth.prefixes[at]), truth.rests[at]) for at in chosen])
-    return truth.measures(kind, honest, alike, chosen)
+    alike, going = (
+        truth.similarities([baseline.rest(truth.prefixes[at], goes_on=known) for at in chosen], chosen)
+        for known in (False, True)
+    )
+    return truth.measures(kind, honest, alike, going, chosen)
 
 
 def _by_length(

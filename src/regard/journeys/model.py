@@ -205,39 +205,41 @@ class JourneyModel:
         return Answers(next_probs, outcome_probs, next_weights, outcome_weights)
 
     @torch.inference_mode()
-    def rests(
-        self, log: EncodedLog, journeys: Journeys, *, n_draws: int = 24, seed: int = 1
-    ) -> tuple[list[Rest], np.ndarray]:
-        """Name the rest of each prefix.
+    def draws(self, log: EncodedLog, journeys: Journeys, *, n: int = 24, seed: int = 1) -> list[list[Rest]]:
+        """Draw ``n`` rests of each prefix; with ``n`` 0 the one that the likeliest activity at each step gives.
 
         Args:
             log: Where the events are.
             journeys: The prefixes.
-            n_draws: Rests drawn, of which the one most like all is named; 0 takes the likeliest step by step.
-            seed: Of the draws.
-
-        Returns:
-            The rests, and the similarity that the model expects of each (NaN without draws).
+            n: Number of draws.
+            seed: Of the draws; those of a prefix depend on it and on the prefix only.
         """
-        n = len(journeys.sizes)
-        rests: list[Rest] = [()] * n
-        expected = np.full(n, np.nan)
+        made: list[list[Rest]] = [[] for _ in journeys.sizes]
         limit = max(2, 2 * self.facts.longest)
         ends = journeys.ends
         for numbers, read, rows, sizes in self._read(log, journeys):
             encoded, _ = read.prefixes(*(torch.from_numpy(x).to(self.device) for x in (rows, sizes)))
             limits = [limit] * len(numbers)
-            if not n_draws:
-                for number, rest in zip(
-                    numbers, likeliest_rests(self.network, encoded, max_lens=limits), strict=True
-                ):
-                    rests[number] = rest
-                continue
-            keys = [int(ends[number]) for number in numbers]
-            drawn = draw_rests(self.network, encoded, n=n_draws, max_lens=limits, keys=keys, seed=seed)
-            for number, draws in zip(numbers, drawn, strict=True):
-                rests[number], expected[number] = most_expected(draws)
-        return rests, expected
+            if n:
+                keys = [int(ends[number]) for number in numbers]
+                drawn = draw_rests(self.network, encoded, n=n, max_lens=limits, keys=keys, seed=seed)
+            else:
+                drawn = [[rest] for rest in likeliest_rests(self.network, encoded, max_lens=limits)]
+            for number, rests in zip(numbers, drawn, strict=True):
+                made[number] = rests
+        return made
+
+    def rests(
+        self, log: EncodedLog, journeys: Journeys, *, n_draws: int = 24, seed: int = 1
+    ) -> tuple[list[Rest], np.ndarray]:
+        """Name the rest of each prefix: of ``n_draws`` rests the one most like all (see `draws`).
+
+        Returns:
+            The rests, and the similarity that the model expects of each (NaN without draws).
+        """
+        chosen = [most_expected(drawn) for drawn in self.draws(log, journeys, n=n_draws, seed=seed)]
+        expected = np.array([value if n_draws else np.nan for _, value in chosen])
+        return [rest for rest, _ in chosen], expected
 
     def names(self, rest: Sequence[int]) -> tuple[str, ...]:
         """Names of ids."""

@@ -108,12 +108,22 @@ def _quality(evaluation: Evaluation) -> str:
     rows = [
         (
             "this model" if name == "model" else name,
-            *(_per_cent(x) for x in (m.next_honest, m.next_published, m.rest_honest, m.rest_published)),
+            *(
+                _per_cent(x)
+                for x in (m.next_honest, m.next_published, m.rest_honest, m.rest_published, m.rest_goes_on)
+            ),
         )
         for name, m in evaluation.measures.items()
     ]
-    titles = ("", "next, honestly", "next, as published", "rest, honestly", "rest, as published")
-    parts = [table(titles, rows, numbers=(1, 2, 3, 4)), f'<p class="soft">{escape(EXPLAINED)}</p>']
+    titles = (
+        "",
+        "next, honestly",
+        "next, as published",
+        "rest, honestly",
+        "rest, as published",
+        "rest, known to go on",
+    )
+    parts = [table(titles, rows, numbers=(1, 2, 3, 4, 5)), f'<p class="soft">{escape(EXPLAINED)}</p>']
     ticks = [str(a) if a == b else f"{a}–{b}" for a, b, *_ in evaluation.by_length]
     series = [
         ("next activity right", [row[3] for row in evaluation.by_length]),
@@ -281,8 +291,8 @@ def _csv_files(facts: ReportFacts) -> dict[str, str]:
     cause_titles += [f"{name}{end}" for name in intervals for end in ("", "_low", "_high")]
     return {
         "measures.csv": _csv(
-            ("name", "next_honest", "next_published", "rest_honest", "rest_published"),
-            [(n, m.next_honest, m.next_published, m.rest_honest, m.rest_published) for n, m in evaluation.measures.items()],
+            ("name", "next_honest", "next_published", "rest_honest", "rest_published", "rest_goes_on"),
+            [(n, m.next_honest, m.next_published, m.rest_honest, m.rest_published, m.rest_goes_on) for n, m in evaluation.measures.items()],
         ),
         "by_length.csv": _csv(
             ("first", "last", "n", "next_honest", "rest_honest"), evaluation.by_length
