@@ -410,7 +410,7 @@ def _explain_all(model: JourneyModel, log: EventLog, output: Path | None, name: 
         measured = evaluate_journeys(model, model.encode(log), max_rests=2000)
         n_train = int(model.facts.data.get("n_cases", 0))
         facts = ReportFacts(
-            f"Journeys: {Path(name).name}", log, n_train, "all cases of this log; keep them apart from those of the training",
+            f"Journeys: {Path(name).name}", log, n_train, "all cases of this log, which should not be those of the training",
             measured, story,
         )  # fmt: skip
         _say(f"the report is {write_report(facts, output)}")
@@ -471,11 +471,11 @@ def _report(log: EventLog, context: typer.Context, output: Path, *, name: str) -
     most = context.params.get("max_rests", 2000)
     measured = evaluate_journeys(model, model.encode(tested), baselines, max_rests=most, progress=_say)
     story = explain_log(model, tested)
-    told = [unsure.case for unsure in story.unsure[:2]]
-    cases = [explain_case(model, tested, tested.case_ids.index(case)) for case in told]
-    words = (
-        "older cases to learn, newer to test" if split == "time" else "first two thirds of the file to learn"
-    )
+    cases = [
+        explain_case(model, tested, tested.case_ids.index(unsure.case), size=unsure.n_events)
+        for unsure in story.unsure[:2]
+    ]
+    words = "those that began after all others had ended" if split == "time" else "the last third of the file"
     facts = ReportFacts(f"Journeys: {name}", log, learnt.n_cases, words, measured, story, cases)
     path = write_report(facts, output)
     _print_measures(measured)

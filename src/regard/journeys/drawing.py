@@ -72,10 +72,10 @@ def interval_bars(
 def _frame(height: int, y_label: str) -> list[str]:
     parts = []
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = 16 + (1 - value) * (height - 60)
+        y = 30 + (1 - value) * (height - 76)
         parts.append(f'<line x1="46" x2="{_WIDTH - 14}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
         parts.append(_text(40, y + 4, f"{100 * value:.0f}", anchor="end", kind="tick"))
-    parts.append(_text(46, 10, y_label, kind="tick"))
+    parts.append(_text(46, 17, y_label, kind="tick"))
     return parts
 
 
@@ -85,12 +85,12 @@ def lines_plot(
     """Lines over named places, values between 0 and 1; a value that is not a number is left out."""
     height = 260
     parts = _frame(height, y_label)
-    step = (_WIDTH - 80) / max(1, len(ticks) - 1)
+    step = (_WIDTH - 110) / max(1, len(ticks) - 1)
     for place, tick in enumerate(ticks):
         parts.append(_text(58 + step * place, height - 26, tick, anchor="middle", kind="tick"))
     for number, (name, values) in enumerate(series):
         points = [
-            (58 + step * place, 16 + (1 - value) * (height - 60))
+            (58 + step * place, 30 + (1 - value) * (height - 76))
             for place, value in enumerate(values)
             if value == value
         ]
@@ -98,9 +98,9 @@ def lines_plot(
         parts.append(f'<polyline points="{path}" class="line s{number}"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="dot s{number}"/>' for x, y in points]
         parts.append(
-            f'<rect x="{58 + 200 * number}" y="{height - 14}" width="12" height="4" class="dot s{number}"/>'
+            f'<rect x="{58 + 240 * number}" y="{height - 14}" width="12" height="4" class="dot s{number}"/>'
         )
-        parts.append(_text(76 + 200 * number, height - 8, name, kind="name"))
+        parts.append(_text(76 + 240 * number, height - 8, name, kind="name"))
     return _svg(height, label, parts)
 
 
@@ -112,7 +112,7 @@ def scatter_plot(
     parts = _frame(height, y_label)
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return 58 + x * (_WIDTH - 90), 16 + (1 - y) * (height - 60)
+        return 58 + x * (_WIDTH - 100), 30 + (1 - y) * (height - 76)
 
     (x0, y0), (x1, y1) = at(0, 0), at(1, 1)
     parts.append(f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" class="diagonal"/>')

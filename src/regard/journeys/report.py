@@ -96,10 +96,7 @@ def _head(facts: ReportFacts) -> str:
     ]
     shown = "".join(f'<div class="tile"><b>{escape(a)}</b>{escape(b)}</div>' for a, b in tiles)
     notes = "".join(f"<li>{escape(note)}</li>" for note in log.notes)
-    about = (
-        f"{first} to {last}. The model learnt from {facts.n_train:,} cases and was measured on "
-        f"{evaluation.n_cases:,} others ({facts.split})."
-    )
+    about = f"{first} to {last}. Learnt from {facts.n_train:,} cases, measured on {evaluation.n_cases:,}: {facts.split}."
     noted = f"<ul>{notes}</ul>" if notes else ""
     return f'<h1>{escape(facts.title)}</h1><p class="soft">{escape(about)}</p><div class="tiles">{shown}</div>{noted}'
 
@@ -139,7 +136,7 @@ def _quality(evaluation: Evaluation) -> str:
     return section(
         "How well does it foretell?",
         *parts,
-        note="Of cases it has not seen, beside simple ways to answer. The rest is scored by edit distance: 100 % is the "
+        note="On the cases named above, beside simple ways to answer. The rest is scored by edit distance: 100 % is the "
         "very same rest.",
     )
 
