@@ -119,7 +119,7 @@ def prefix_losses(
     device = next(network.parameters()).device
     most = network.settings.max_events
     spans = [(int(log.offsets[case]), int(log.offsets[case + 1])) for case in cases]
-    windows = [_window(start, end, most, rng if event_dropout else None) for start, end in spans]
+    windows = [_window(start, end, most, rng if network.training else None) for start, end in spans]
     seen = [_without_some(window, event_dropout, rng) for window in windows] if event_dropout else windows
     shown, rows_of = log, seen
     if event_dropout and (log.categories.shape[1] or log.numbers.shape[1]):
@@ -136,7 +136,6 @@ def prefix_losses(
     encoded, events = read.prefixes(torch.from_numpy(rows).to(device), torch.from_numpy(sizes).to(device))
     next_sum = _next_loss(network, log, encoded, places, ends)
     drawn = _draw(lengths, prefixes, rng)
-    chosen = torch.from_numpy(drawn).to(device)
     some, _ = read.prefixes(
         torch.from_numpy(rows[drawn]).to(device), torch.from_numpy(sizes[drawn]).to(device)
     )
@@ -148,7 +147,6 @@ def prefix_losses(
         asked = labels != UNASKED
         losses = functional.binary_cross_entropy_with_logits(logits, labels.clamp(min=0), reduction="none")
         outcome_sum, n_outcome = (losses * asked).sum(), int(asked.sum())
-    del chosen
     return Losses(next_sum, len(places), rest_sum, n_rest, outcome_sum, n_outcome)
 
 
