@@ -243,10 +243,16 @@ def case_html(case: CaseStory) -> str:
             for (label, _), effect in zip(case.outcomes, event.effects, strict=True)
             if abs(effect) >= 0.01
         ]
-        said = f"effects in points: {', '.join(effects)}" if effects else ""
+        attended = [
+            f"{label} {100 * weight:.0f} %"
+            for (label, _), weight in zip(case.outcomes, event.attention, strict=True)
+            if weight >= 0.2
+        ]
+        parts = [f"effects in points: {', '.join(effects)}"] if effects else []
+        parts += [f"attention for {', '.join(attended)}"] if attended else []
         if event.rest_without is not None:
-            instead = " → ".join(event.rest_without) or "the end"
-            said += f"{'; ' if said else ''}without it would follow: {instead}"
+            parts.append(f"without it would follow: {' → '.join(event.rest_without) or 'the end'}")
+        said = "; ".join(parts)
         details = f' <span class="soft">{escape(", ".join(event.details))}</span>' if event.details else ""
         items.append(
             f'<li><span class="soft">{moment:%Y-%m-%d %H:%M}</span> <b>{escape(event.activity)}</b>{details}'
