@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "regard"
-ABOVE = {"compare", "serve", "cli", "api"}
+ABOVE = {"compare", "journeys", "serve", "cli", "api"}
 """What nothing below them may know."""
 UPPER = {"training", "decode", "evaluate", "explain", "seq2seq", "folder", "card", *ABOVE}
 FORBIDDEN = {
@@ -22,6 +22,7 @@ FORBIDDEN = {
     "training": {"explain", *ABOVE},
     "compare": {"explain", *ABOVE - {"compare"}},
     "serve": {"nn", "data", "decode", "training", "evaluate", "card", *ABOVE - {"serve"}},
+    "journeys": {"seq2seq", "explain", "evaluate", *ABOVE - {"journeys"}},
     "config.py": {"nn", "data", "device", *UPPER},
     "errors.py": {"config", "registry", "nn", "data", *UPPER},
     "registry.py": {"config", "nn", "data", *UPPER},

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import compare, data, demo, evaluate, explain, info, predict, score, serve, settings, train
+from regard.cli import (
+    compare,
+    data,
+    demo,
+    evaluate,
+    explain,
+    info,
+    journeys,
+    predict,
+    score,
+    serve,
+    settings,
+    train,
+)
 
 __all__ = ["app"]
 
@@ -47,3 +60,4 @@ app.command("info")(info.info)
 app.command("settings")(settings.settings)
 app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
+app.add_typer(journeys.app, name="journeys")
