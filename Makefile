@@ -38,11 +38,11 @@ bench-translate: $(READY)  ## Chinese to English beside OpenNMT-py (about 45 min
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/translate.py
 
-bench-speed: $(READY)  ## speed beside OpenNMT-py, fairseq and yoyodyne, in their own environments (about an hour)
+bench-speed: $(READY)  ## speed beside OpenNMT-py, fairseq and yoyodyne, in their own environments
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py
 
-figures: $(READY)  ## remake all figures of docs/from-seq2seq-to-attention.md (about 40 minutes on 2 cores)
+figures: $(READY)  ## run the comparisons of docs/from-seq2seq-to-attention.md
 	$(BIN)/python docs/figures.py
 
 clean:  ## remove what make made

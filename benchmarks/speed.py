@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import statistics
 import sys
 import time
@@ -255,6 +256,11 @@ def table(
     return rows
 
 
+def command() -> str:
+    """The command line of this run."""
+    return shlex.join(["python", "benchmarks/speed.py", *sys.argv[1:]])
+
+
 def percentile(values: list[float], share: float) -> float:
     """The value below which a share of them lies."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
@@ -266,7 +272,7 @@ def report(measured: Measurements, limits: dict, rounds: int) -> str:
     lines = [
         "# Speed",
         "",
-        f"Made by `python benchmarks/speed.py`, all in one run, {rounds} rounds, interleaved. ",
+        f"Made by `{command()}`, all in one run, {rounds} rounds, interleaved. ",
     ]
     lines += [f"{describe()}.", "", (__doc__ or "").split("\n\n")[2].replace("\n", " "), ""]
     lines += ["## Training, pairs a second", ""]

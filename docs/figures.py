@@ -1,4 +1,4 @@
-"""Remake every figure and table of from-seq2seq-to-attention.md.
+"""Run the comparisons of from-seq2seq-to-attention.md; those not shown in it are not yet measured to the end.
 
     python docs/figures.py [--small] [--only NAME ...] [--work FOLDER]
 

@@ -79,8 +79,8 @@ def set_threads(threads: int) -> None:
 def keep_freed_memory() -> None:
     """Let the C library keep what is freed, for the next batch, instead of giving it back to the system.
 
-    A batch's tensors are freed at its end and asked for again at once; given back each time, a quarter of the
-    processor's time went into zeroing fresh pages. What the process holds stays at its peak. Linux with glibc only.
+    A batch's tensors are freed at its end and asked for again at once; given back each time, the system has to
+    make fresh pages of zeros again. What the process holds stays at its peak. Linux with glibc only.
     """
     if not sys.platform.startswith("linux"):
         return
