@@ -16,7 +16,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)  ## train, translate, explain and compare on built-in data, in about four minutes
+demo: $(READY)  ## train, translate, explain and compare on built-in data, in four to five minutes
 	$(BIN)/regard demo
 
 test: $(READY)  ## run all tests, with coverage
