@@ -205,16 +205,22 @@ class JourneyModel:
         return Answers(next_probs, outcome_probs, next_weights, outcome_weights)
 
     @torch.inference_mode()
-    def draws(self, log: EncodedLog, journeys: Journeys, *, n: int = 24, seed: int = 1) -> list[list[Rest]]:
+    def draws(
+        self, log: EncodedLog, journeys: Journeys, *, n: int = 24, seed: int = 1
+    ) -> Iterator[tuple[int, list[Rest]]]:
         """Draw ``n`` rests of each prefix; with ``n`` 0 the one that the likeliest activity at each step gives.
+
+        They come as they are made, so that those of a large log need not be kept.
 
         Args:
             log: Where the events are.
             journeys: The prefixes.
             n: Number of draws.
             seed: Of the draws; those of a prefix depend on it and on the prefix only.
+
+        Yields:
+            Number of the prefix, in any order, and its rests.
         """
-        made: list[list[Rest]] = [[] for _ in journeys.sizes]
         limit = max(2, 2 * self.facts.longest)
         ends = journeys.ends
         for numbers, read, rows, sizes in self._read(log, journeys):
@@ -226,8 +232,7 @@ class JourneyModel:
             else:
                 drawn = [[rest] for rest in likeliest_rests(self.network, encoded, max_lens=limits)]
             for number, rests in zip(numbers, drawn, strict=True):
-                made[number] = rests
-        return made
+                yield int(number), rests
 
     def rests(
         self, log: EncodedLog, journeys: Journeys, *, n_draws: int = 24, seed: int = 1
@@ -237,9 +242,13 @@ class JourneyModel:
         Returns:
             The rests, and the similarity that the model expects of each (NaN without draws).
         """
-        chosen = [most_expected(drawn) for drawn in self.draws(log, journeys, n=n_draws, seed=seed)]
-        expected = np.array([value if n_draws else np.nan for _, value in chosen])
-        return [rest for rest, _ in chosen], expected
+        named: list[Rest] = [()] * len(journeys.sizes)
+        expected = np.full(len(named), np.nan)
+        for number, drawn in self.draws(log, journeys, n=n_draws, seed=seed):
+            named[number], value = most_expected(drawn)
+            if n_draws:
+                expected[number] = value
+        return named, expected
 
     def names(self, rest: Sequence[int]) -> tuple[str, ...]:
         """Names of ids."""
