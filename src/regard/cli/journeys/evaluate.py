@@ -29,8 +29,8 @@ from regard.cli.journeys.shared import (
     Time,
     TimeFormat,
     check_split,
+    measuring,
     read_events,
-    say,
     train_on,
 )
 
@@ -90,9 +90,10 @@ def evaluate(
         baselines = baselines_of(made.encode(learnt))
     else:
         made, tested = load_journey_model(model, device=device), read
-    found = evaluate_journeys(
-        made, made.encode(tested), baselines, max_rests=max_rests, n_draws=draws, progress=say
-    )
+    with measuring() as progress:
+        found = evaluate_journeys(
+            made, made.encode(tested), baselines, max_rests=max_rests, n_draws=draws, progress=progress
+        )
     print_measures(found)
     if json_file is not None:
         write_text(json_file, json.dumps(found.to_record(), indent=1) + "\n")

@@ -31,6 +31,7 @@ from regard.cli.journeys.shared import (
     check_free,
     check_split,
     config_of,
+    measuring,
     read_events,
     say,
     train_on,
@@ -96,7 +97,10 @@ def make_report(log: EventLog, context: typer.Context, output: Path, *, name: st
     model.save(output / "model")
     baselines = baselines_of(model.encode(learnt))
     most = context.params.get("max_rests", 2000)
-    measured = evaluate_journeys(model, model.encode(tested), baselines, max_rests=most, progress=say)
+    with measuring() as progress:
+        measured = evaluate_journeys(
+            model, model.encode(tested), baselines, max_rests=most, progress=progress
+        )
     story = explain_log(model, tested)
     cases = [
         explain_case(model, tested, tested.case_ids.index(unsure.case), size=unsure.n_events)

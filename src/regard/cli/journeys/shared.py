@@ -38,6 +38,7 @@ __all__ = [
     "check_free",
     "check_split",
     "config_of",
+    "measuring",
     "read_events",
     "say",
     "train_on",
@@ -118,6 +119,34 @@ def _reading() -> Iterator[Any]:
     ) as bar:
         task = bar.add_task("reading", total=None)
         yield lambda n: bar.update(task, completed=n)
+
+
+@contextmanager
+def measuring() -> Iterator[Any]:
+    """Show what an evaluation does and how far it is: a bar on a terminal, else a line for each part."""
+    if not sys.stderr.isatty():
+        told: set[str] = set()
+
+        def line(what: str, done: int, total: int) -> None:
+            if what not in told:
+                told.add(what)
+                say(f"{what} ({total:,})")
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=1)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
 def read_events(path: str, context: typer.Context) -> EventLog:
