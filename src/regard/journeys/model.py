@@ -138,6 +138,13 @@ class JourneyModel:
         return self.facts.outcomes
 
     @property
+    def kinds(self) -> dict[str, bool]:
+        """Columns that it knows, with those of the outcomes' labels: whether each is one of numbers."""
+        labels = {outcome.name: False for outcome in self.outcomes if outcome.value is not None}
+        known = {category.name: False for category in self.vocabulary.categories}
+        return {**labels, **known, **{number.name: True for number in self.vocabulary.numbers}}
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.network.parameters()).device
@@ -206,7 +213,13 @@ class JourneyModel:
 
     @torch.inference_mode()
     def draws(
-        self, log: EncodedLog, journeys: Journeys, *, n: int = 24, seed: int = 1
+        self,
+        log: EncodedLog,
+        journeys: Journeys,
+        *,
+        n: int = 24,
+        seed: int = 1,
+        keys: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, list[Rest]]]:
         """Draw ``n`` rests of each prefix; with ``n`` 0 the one that the likeliest activity at each step gives.
 
@@ -216,26 +229,33 @@ class JourneyModel:
             log: Where the events are.
             journeys: The prefixes.
             n: Number of draws.
-            seed: Of the draws; those of a prefix depend on it and on the prefix only.
+            seed: Of the draws; those of a prefix depend on it and on its key only.
+            keys: Of each prefix, not negative; the place of its last event in the log if None.
 
         Yields:
             Number of the prefix, in any order, and its rests.
         """
         limit = max(2, 2 * self.facts.longest)
-        ends = journeys.ends
+        own = [int(end) for end in journeys.ends] if keys is None else keys
         for numbers, read, rows, sizes in self._read(log, journeys):
             encoded, _ = read.prefixes(*(torch.from_numpy(x).to(self.device) for x in (rows, sizes)))
             limits = [limit] * len(numbers)
             if n:
-                keys = [int(ends[number]) for number in numbers]
-                drawn = draw_rests(self.network, encoded, n=n, max_lens=limits, keys=keys, seed=seed)
+                chosen = [own[number] for number in numbers]
+                drawn = draw_rests(self.network, encoded, n=n, max_lens=limits, keys=chosen, seed=seed)
             else:
                 drawn = [[rest] for rest in likeliest_rests(self.network, encoded, max_lens=limits)]
             for number, rests in zip(numbers, drawn, strict=True):
                 yield int(number), rests
 
     def rests(
-        self, log: EncodedLog, journeys: Journeys, *, n_draws: int = 24, seed: int = 1
+        self,
+        log: EncodedLog,
+        journeys: Journeys,
+        *,
+        n_draws: int = 24,
+        seed: int = 1,
+        keys: Sequence[int] | None = None,
     ) -> tuple[list[Rest], np.ndarray]:
         """Name the rest of each prefix: of ``n_draws`` rests the one most like all (see `draws`).
 
@@ -244,7 +264,7 @@ class JourneyModel:
         """
         named: list[Rest] = [()] * len(journeys.sizes)
         expected = np.full(len(named), np.nan)
-        for number, drawn in self.draws(log, journeys, n=n_draws, seed=seed):
+        for number, drawn in self.draws(log, journeys, n=n_draws, seed=seed, keys=keys):
             named[number], value = most_expected(drawn)
             if n_draws:
                 expected[number] = value

@@ -82,14 +82,15 @@ def evaluate(
     from regard.journeys.model import load_journey_model
 
     check_split(split)
-    read = read_events(log, context)
     baselines = []
     if model is None:
+        read = read_events(log, context)
         learnt, tested = (take_cases(read, cases) for cases in split_cases(read, split))
         made = train_on(learnt, context, log)
         baselines = baselines_of(made.encode(learnt))
     else:
-        made, tested = load_journey_model(model, device=device), read
+        made = load_journey_model(model, device=device)
+        tested = read_events(log, context, made)
     with measuring() as progress:
         found = evaluate_journeys(
             made, made.encode(tested), baselines, max_rests=max_rests, n_draws=draws, progress=progress

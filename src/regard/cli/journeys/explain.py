@@ -57,7 +57,7 @@ def explain(
 
     set_threads(threads)
     loaded = load_journey_model(model, device=device)
-    read = read_events(log, context)
+    read = read_events(log, context, loaded)
     if which is not None:
         _explain_one(loaded, read, which, events, output)
     else:

@@ -51,7 +51,7 @@ def predict(
 
     set_threads(threads)
     loaded = load_journey_model(model, device=device)
-    text = predictions_csv(loaded, read_events(log, context), n_draws=draws)
+    text = predictions_csv(loaded, read_events(log, context, loaded), n_draws=draws)
     if output is None:
         sys.stdout.write(text)
     else:

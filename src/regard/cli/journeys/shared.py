@@ -149,8 +149,8 @@ def measuring() -> Iterator[Any]:
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
-def read_events(path: str, context: typer.Context) -> EventLog:
-    """Read the log as the options of the command say, and say what was put right."""
+def read_events(path: str, context: typer.Context, model: JourneyModel | None = None) -> EventLog:
+    """Read the log as the options of the command say, its columns as a model knows them; say what was put right."""
     from regard.journeys.reading import ReadingOptions, read_log
 
     given = context.params
@@ -165,6 +165,7 @@ def read_events(path: str, context: typer.Context) -> EventLog:
         numbers=tuple(given.get("number") or ()),
         categories=tuple(given.get("category") or ()),
         keep_duplicates=bool(given.get("keep_duplicates")),
+        kinds=None if model is None else model.kinds,
     )
     with _reading() as progress:
         log = read_log(path, options, progress=progress)
