@@ -24,6 +24,7 @@ from regard.atomic import write_text
 from regard.device import choose_device
 from regard.errors import ConfigError, ModelFolderError
 from regard.folder import load_weights, save_weights
+from regard.journeys import FACTS, is_journey_folder
 from regard.journeys.cases import EncodedLog, JourneyVocabulary, collate, cut_batches
 from regard.journeys.encoder import batch_tensors
 from regard.journeys.log import EventLog
@@ -34,7 +35,7 @@ from regard.journeys.suffixes import Rest, draw_rests, likeliest_rests, most_exp
 
 __all__ = ["Answers", "JourneyFacts", "JourneyModel", "Journeys", "load_journey_model"]
 
-CONFIG, FACTS, WEIGHTS = "config.json", "journeys.json", "model.safetensors"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 _BATCH_EVENTS = 4096
 _PREFIXES_AT_ONCE = 256
 
@@ -290,7 +291,7 @@ def load_journey_model(folder: str | Path, *, device: str = "auto") -> JourneyMo
         ModelFolderError: It is none of a model of journeys, or damaged.
     """
     folder = Path(folder)
-    if not (folder / FACTS).is_file():
+    if not is_journey_folder(folder):
         raise ModelFolderError(f"{folder}: not a model of journeys; make one with `regard journeys train`")
     try:
         facts = JourneyFacts.model_validate_json((folder / FACTS).read_bytes())
