@@ -181,9 +181,9 @@ def _to_object(found: Foretold, *, explain: bool) -> dict[str, Any]:
     if explain:
         assert found.next_weights is not None
         assert found.outcome_weights is not None
-        made["next_weights"] = found.next_weights.round(6).tolist()
+        made["next_weights"] = found.next_weights.astype(float).round(6).tolist()
         for outcome, weights in zip(outcomes, found.outcome_weights, strict=True):
-            outcome["weights"] = weights.round(6).tolist()
+            outcome["weights"] = weights.astype(float).round(6).tolist()
     return made
 
 
