@@ -55,8 +55,8 @@ FIGURES = (
         "--variants last,projected,pooled-mean,attention-general --seeds 3 --metrics token,exact "
         "--buckets 6,20,40,60,80,100 --set training.batch_unit=tokens --set training.batch_size=1600 "
         "--set data.target.vocabulary_size=800 --set model.dropout=0.1 --set training.metric=loss "
-        "--parallel 2 --threads 1",
-        "200s",
+        "--max-steps 2600 --parallel 2 --threads 1",
+        "0",
         ("compare.md", "length-token.png", "curves.png", "costs.png"),
         {"data": "cldr:zh-en?items=1-3&size=2000", "--seeds": "1", "--buckets": "20,40"},
     ),
@@ -64,8 +64,8 @@ FIGURES = (
         "copy",
         "copy:5-100",
         "--variants last,projected,pooled-mean,attention-location,attention-general --seeds 1 --metrics token,exact "
-        "--set model.dropout=0 --buckets 10,25,50,75,90,100 --parallel 2 --threads 1",
-        "2m",
+        "--set model.dropout=0 --buckets 10,25,50,75,90,100 --max-steps 2000 --parallel 2 --threads 1",
+        "0",
         ("compare.md", "length-token.png"),
         {"data": "copy:5-20?size=2000", "--buckets": "10,20"},
     ),
@@ -73,8 +73,8 @@ FIGURES = (
         "capacity",
         "copy:1-40",
         "--capacity --variants last --hidden 16,32,64,128,256 --seeds 1 --set model.dropout=0 "
-        "--parallel 2 --threads 1",
-        "75s",
+        "--max-steps 2500 --parallel 2 --threads 1",
+        "0",
         ("capacity.md", "capacity.png"),
         {"data": "copy:1-10?size=2000", "--hidden": "8,16"},
     ),
