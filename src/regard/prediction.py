@@ -53,6 +53,8 @@ class Prediction:
         note: What happened to an input over the length limit, or empty.
         alternatives: The n-best list, this prediction first; empty unless asked for.
         step_ids: Vocabulary numbers of ``target_tokens``.
+        source_kind: Into what the source was split: char, grapheme, space, word, bpe or unigram.
+        target_kind: Likewise for the target.
     """
 
     source: str
@@ -68,6 +70,8 @@ class Prediction:
     note: str = ""
     alternatives: tuple[Prediction, ...] = field(default=(), repr=False)
     step_ids: tuple[int, ...] = field(default=(), repr=False)
+    source_kind: str = field(default="", repr=False)
+    target_kind: str = field(default="", repr=False)
 
     @property
     def attention(self) -> np.ndarray | None:
@@ -96,18 +100,21 @@ class Prediction:
             text=self.text,
             source_eos=True,
             target_eos=self.finished,
+            source_kind=self.source_kind,
+            target_kind=self.target_kind,
         )
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: the text, the score, the weights and the n-best list."""
+        from regard.explain.record import shown_token
         from regard.explain.table import render_table
 
         return render_table(
             self.source,
             self.text,
             self.score,
-            source_tokens=self.source_tokens,
-            target_tokens=self.target_tokens,
+            source_tokens=[shown_token(token, self.source_kind) for token in self.source_tokens],
+            target_tokens=[shown_token(token, self.target_kind) for token in self.target_tokens],
             weights=self.attention,
             alternatives=[(other.text, other.score) for other in self.alternatives],
         )

@@ -330,6 +330,8 @@ class Seq2Seq:
             finished=hypothesis.finished,
             note=note,
             step_ids=(*hypothesis.tokens, EOS) if hypothesis.finished else tuple(hypothesis.tokens),
+            source_kind=self.source_tokenizer.kind,
+            target_kind=target.kind,
         )
 
     def _tensors(self, sources: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:

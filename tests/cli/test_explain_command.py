@@ -16,7 +16,7 @@ MODEL = Path(__file__).parents[1] / "stored" / "version-1"
 def test_one_command_writes_page_animation_and_numbers_of_every_hypothesis(tmp_path):
     files = {kind: tmp_path / f"a.{kind}" for kind in ("html", "gif", "json", "npz", "png")}
     options = [part for kind, path in files.items() for part in (f"--{kind}", path)]
-    done = regard("explain", MODEL, "abc", "--beam", 3, "--contexts", *options)
+    done = regard("explain", MODEL, "abc", "--beam", 3, "--vectors", *options)
     assert done.returncode == 0, done.stderr.decode()
     assert (
         "A B C   (the model's own output, hypothesis 1 of 3, log-probability -1.290)" in done.stdout.decode()
@@ -27,7 +27,10 @@ def test_one_command_writes_page_animation_and_numbers_of_every_hypothesis(tmp_p
     with np.load(files["npz"], allow_pickle=False) as arrays:
         for number, made in enumerate(expected, 1):
             np.testing.assert_allclose(arrays[f"h{number}_weights"], made.attention_heads, atol=1e-5)
-            assert arrays[f"h{number}_contexts"].shape == (len(made.target_tokens), 24)
+            for name in ("queries", "states", "contexts", "outputs"):
+                assert arrays[f"h{number}_{name}"].shape == (len(made.target_tokens), 24)
+    assert len(record["hypotheses"][2]["steps"][0]["query"]) == 24
+    assert '"query"' not in files["html"].read_text(encoding="utf-8")
     with Image.open(files["gif"]) as film:
         assert film.n_frames > 10
     assert '"schema": "regard-decoding/1"' in files["html"].read_text(encoding="utf-8")

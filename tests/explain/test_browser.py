@@ -42,6 +42,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         "before": trace(random_model(attend_before_cell=True), SOURCES[0], max_len=4),
         "fixed": trace(random_model(context="last"), SOURCES[0], max_len=4),
         "target": trace(random_model(), SOURCES[0], target="one two"),
+        "subwords": trace(random_model(target_kind="bpe"), SOURCES[0], target="one 2 two"),
         "hostile": trace(random_model(), "</script><img src=x onerror='window.hacked=1'>", max_len=4),
         "odd": trace(random_model(), "\u0645\u0631\u062d\u0628\u0627\u200d\x07", max_len=4),
         "long": trace(random_model(), "2026年12月1日" * 9, max_len=4),
@@ -239,6 +240,29 @@ def test_every_character_is_seen_and_lines_go_the_way_they_are_read(browser, pag
         assert first["x"] > second["x"]
         assert page.get_attribute(".rp-line[aria-label=Output]", "dir") == "ltr"
         assert "U+200D U+0007" in page.inner_text(".rp-remark")
+
+
+def test_blanks_of_subwords_are_seen_as_blanks_and_read_out(browser, pages):
+    with Opened(browser, pages["subwords"], reduced_motion="reduce") as opened:
+        page = opened.page
+        assert "\u2581" in page.evaluate("record.textContent")
+        n_seen = 0
+        opened.key("Home")
+        for _ in range(int(page.get_attribute(".rp-slider", "max"))):
+            opened.key("ArrowRight")
+            assert "\u2581" not in page.evaluate("document.querySelector('.rp').outerHTML")
+            assert "\u2423" not in opened.caption + page.get_attribute(".rp-stage", "aria-label")
+            marked = page.locator(".rp-candidates th", has_text="\u2423")
+            n_seen += marked.count()
+            for one in marked.all():
+                token = one.locator("xpath=text()").count() and one.inner_text().removesuffix(" (chosen)")
+                assert one.get_attribute("aria-label").startswith("blank")
+                assert token == 0 or token.startswith("\u2423")
+        assert n_seen
+        (blank,) = page.locator(".rp-line[aria-label=Output] button.rp-blank").all()
+        assert (blank.inner_text(), blank.get_attribute("aria-label")) == ("\u2423", "blank")
+        blank.hover()
+        assert "is a blank: the model gives" in opened.caption
 
 
 @pytest.mark.parametrize("name", ["attention", "heads", "fixed", "target", "long"])

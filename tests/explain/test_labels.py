@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from regard.errors import ConfigError
 from regard.explain.heatmap import _HIGHEST, _WIDEST, _layout, draw_heatmap
-from regard.explain.record import AlignmentRecord, visible
+from regard.explain.record import AlignmentRecord, shown_token, visible
 from regard.explain.terminal import render_alignment
 
 
@@ -50,6 +51,22 @@ def test_blanks_and_joiners_inside_a_token_are_kept():
     assert visible("\u0645\u06cc\u200c\u062e") == "\u0645\u06cc\u200c\u062e"
     assert visible("\u200c") == "U+200C"
     assert visible("\x1b[31m") == "U+001B[31m"
+
+
+def test_blank_sign_of_subwords_is_shown_as_a_blank_everywhere_and_that_of_a_text_is_kept(tmp_path):
+    tokens = ["\u2581Dec", "\u2581", "1", "<eos>"]
+    made = replace(record(tokens, tokens), source_kind="char", target_kind="bpe")
+    for kind in ("word", "bpe", "unigram"):
+        assert shown_token("\u2581Dec", kind) == "\u2423Dec"
+    for kind in ("char", "grapheme", "space", ""):
+        assert shown_token("\u2581", kind) == "\u2581"
+    shown = drawn(made, tmp_path / "a.svg")
+    for text in (*tokens[:2], "\u2423Dec", "\u2423"):
+        assert f">{text}<" in shown
+    head, *rows = render_alignment(made, width=80).plain.splitlines()
+    assert head.split() == tokens
+    assert [row.split()[0] for row in rows[:4]] == ["\u2423Dec", "\u2423", "1", "<eos>"]
+    assert "_Dec " in render_alignment(made, width=80, ascii_only=True).plain
 
 
 def test_heads_have_a_panel_each_with_labelled_axes(tmp_path):

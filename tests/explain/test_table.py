@@ -44,6 +44,12 @@ def test_notebook_shows_text_score_weights_and_alternatives():
     assert f"{made.attention[0, 0]:.1%}" in made._repr_html_()
 
 
+def test_notebook_shows_the_blank_sign_of_subwords_as_a_blank():
+    shown = random_model(target_kind="bpe").score([(SOURCES[0], "one two")])[0]._repr_html_()
+    assert "\u2423" in shown
+    assert "\u2581" not in shown
+
+
 def test_notebook_escapes_every_text():
     bad = "<script>alert('x')</script>\" onmouseover=\"x"
     made = Prediction(

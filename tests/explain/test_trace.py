@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ MODELS = {
     "each step": {"context": "last", "context_every_step": True},
     "pooled": {"context": "pooled", "pool": "max", "cell": "rnn"},
 }
+
+VECTORS = ("query", "state", "context", "output")
 
 
 @pytest.fixture(params=MODELS, ids=str)
@@ -62,7 +65,7 @@ def test_given_target_has_the_probabilities_that_score_gives_it_and_is_called_a_
 
 
 def test_record_survives_json(model):
-    record = trace(model, SOURCES[0], beam=2, max_len=5, contexts=True)
+    record = trace(model, SOURCES[0], beam=2, max_len=5, vectors=True)
     text = to_json(record)
     assert json.loads(text)["schema"] == SCHEMA == "regard-decoding/1"
     assert "Infinity" not in text
@@ -71,10 +74,48 @@ def test_record_survives_json(model):
     assert to_json(again) == text
     assert again.source_tokens == record.source_tokens
     assert [h.ids for h in again.hypotheses] == [h.ids for h in record.hypotheses]
+    np.testing.assert_array_equal(again.encoder_states, record.encoder_states)
+    for ours, theirs in zip(record.hypotheses, again.hypotheses, strict=True):
+        for before, after in zip(ours.steps, theirs.steps, strict=True):
+            for name in VECTORS:
+                np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+    if record.vector is not None:
+        np.testing.assert_array_equal(again.vector, record.vector)
+
+
+def test_vectors_of_any_size_are_read_back_exactly():
+    bits = np.random.default_rng(3).integers(0, 2**32, 9973, dtype=np.uint32)
+    values = bits.view(np.float32)
+    values = np.concatenate([values[np.isfinite(values)], np.float32([0, -0.0, 1e-45, 3.4e38, 2**24 + 2])])
+    record = replace(trace(random_model(), SOURCES[0], max_len=2), encoder_states=values[None])
+    np.testing.assert_array_equal(from_json(to_json(record)).encoder_states[0], values)
+
+
+def test_vectors_have_the_recorded_lengths_and_are_left_out_unless_asked_for(model):
+    record = trace(model, SOURCES[0], max_len=5, vectors=True)
+    np.testing.assert_allclose(np.linalg.norm(record.encoder_states, axis=1), record.encoder_norms, rtol=1e-5)
+    for step in record.hypotheses[0].steps:
+        for name in VECTORS:
+            vector, norm = getattr(step, name), getattr(step, f"{name}_norm")
+            assert (vector is None) == (norm is None) == (name == "context" and not record.has_attention)
+            assert norm is None or np.linalg.norm(vector) == pytest.approx(norm, rel=1e-5)
+    small = trace(model, SOURCES[0], max_len=5)
+    assert small.encoder_states is None
+    assert to_json(small) == json.dumps(to_object(record, vectors=False), ensure_ascii=False) + "\n"
+    assert not set(VECTORS) & set(to_object(small)["hypotheses"][0]["steps"][0])
+    assert "h1_queries" not in to_arrays(small)
+
+
+def test_query_scores_the_encoder_states_as_the_record_says():
+    model = random_model(attention={"score": "general"})
+    record = trace(model, SOURCES[0], max_len=6, vectors=True)
+    form = model.model.decoder.context.attention.score.weight[0].detach().numpy()  # (key_size, query_size)
+    for step in record.hypotheses[0].steps:
+        np.testing.assert_allclose(record.encoder_states @ form @ step.query, step.scores[0], atol=1e-4)
 
 
 def test_arrays_are_read_without_pickles(model, tmp_path):
-    record = trace(model, SOURCES[0], beam=2, max_len=5, contexts=True)
+    record = trace(model, SOURCES[0], beam=2, max_len=5, vectors=True)
     write_npz(record, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as read:
         assert set(read.files) == set(to_arrays(record))
@@ -89,11 +130,16 @@ def test_arrays_are_read_without_pickles(model, tmp_path):
                 assert read[f"h{number}_contexts"].shape == (len(hypothesis.steps), 20)
             else:
                 assert read["vector"].shape == (20,)
+                assert f"h{number}_contexts" not in read
+            for name, plural in (("query", "queries"), ("state", "states"), ("output", "outputs")):
+                expected = np.stack([getattr(step, name) for step in hypothesis.steps])
+                np.testing.assert_array_equal(read[f"h{number}_{plural}"], expected)
+        np.testing.assert_array_equal(read["encoder_states"], record.encoder_states)
 
 
 def test_softmax_of_the_scores_is_the_weights_and_the_weighted_states_are_the_context():
     model = random_model(attention={"heads": 1, "score": "general"})
-    record = trace(model, SOURCES[0], max_len=6, contexts=True)
+    record = trace(model, SOURCES[0], max_len=6, vectors=True)
     ids = torch.tensor([[*model.source_tokenizer.encode(SOURCES[0]), model.eos]])
     with torch.no_grad():
         states = model.model.encoder(ids, torch.tensor([ids.shape[1]])).states[0].numpy()
@@ -197,7 +243,7 @@ def test_every_field_of_the_record_is_documented():
 
     text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_]+)`", text))
-    made = to_object(trace(random_model(), SOURCES[0], max_len=2, contexts=True))
+    made = to_object(trace(random_model(), SOURCES[0], max_len=2, vectors=True))
     hypothesis = made["hypotheses"][0]
     for fields in (made, hypothesis, hypothesis["steps"][0]):
         assert set(fields) <= documented

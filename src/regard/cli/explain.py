@@ -34,10 +34,12 @@ _Html = Annotated[
 _Json = Annotated[
     Path | None, typer.Option("--json", help="Write the whole record as JSON: hypotheses, steps, heads.")
 ]
-_Contexts = Annotated[
+_Vectors = Annotated[
     bool,
     typer.Option(
-        "--contexts", help="With --json and --npz: the context vectors too, not only their lengths."
+        "--vectors",
+        help="With --json and --npz: the vectors themselves (encoder states; query, state, context and output of "
+        "each step), not only their lengths. At the default size the JSON is 20 times as large, the arrays 10 times.",
     ),
 ]
 _Check = Annotated[
@@ -80,7 +82,7 @@ def explain(
     gif: Annotated[Path | None, typer.Option(help="Draw the decoding step by step as animated GIF.")] = None,
     json_file: _Json = None,
     npz: Annotated[Path | None, typer.Option(help="Write the whole record as NumPy arrays.")] = None,
-    contexts: _Contexts = False,
+    vectors: _Vectors = False,
     top: Annotated[int, typer.Option(min=1, help="Candidates to record at each step.")] = 8,
     align: Annotated[bool, typer.Option("--align", help="Print the alignment as pairs: 0-0 1-2.")] = False,
     check: _Check = False,
@@ -102,7 +104,7 @@ def explain(
     files = _Files(html, png, svg, gif, json_file, npz)
     _check_files(files)
     loaded = open_model(model, device=device, threads=0)
-    record = trace(loaded, source, target=target, top=top, contexts=contexts, **decoding_options(beam=beam))
+    record = trace(loaded, source, target=target, top=top, vectors=vectors, **decoding_options(beam=beam))
     place, head_place = _place(record, hypothesis), None if head is None else head - 1
     record.check_head(head_place)
     if record.unknown:
@@ -116,7 +118,8 @@ def explain(
     if check:
         from regard.explain.trace import check as run_check
 
-        _print_check(run_check(loaded, record, hypothesis=place, n_draws=draws, seed=seed))
+        found = run_check(loaded, record, hypothesis=place, n_draws=draws, seed=seed)
+        _print_check(found, kind=record.source_kind)
 
 
 def _check_files(files: _Files) -> None:
@@ -211,11 +214,11 @@ def _hint(hint: str) -> None:
         sys.stderr.write(f"hint: {hint}\n")
 
 
-def _print_check(found: Faithfulness) -> None:
+def _print_check(found: Faithfulness, *, kind: str) -> None:
     from rich.table import Table
 
     from regard.cli.common import console
-    from regard.explain.record import visible
+    from regard.explain.record import shown_token
 
     table = Table(
         "erased", "most attended", "fall", "random: mean fall",
@@ -225,7 +228,7 @@ def _print_check(found: Faithfulness) -> None:
     for number, (place, token, attended, random) in enumerate(rows, 1):
         table.add_row(
             str(number),
-            f"+ {visible(token, blank='␣')} (token {place + 1})",
+            f"+ {shown_token(token, kind)} (token {place + 1})",
             f"{attended:.2f}",
             f"{random:.2f}",
         )

@@ -39,7 +39,10 @@ class Step:
         scores: float32 ``(heads, source_len)``, before masking and normalising; None for a fixed context.
         weights: float32 ``(heads, source_len)``, each row summing to 1; None for a fixed context.
         context_norm: Length of c_t; None for a fixed context.
-        context: c_t itself, float32 ``(context_size,)``, if it was asked for.
+        query: The query itself, float32 ``(hidden_size,)``, if vectors were asked for; so are those below.
+        state: s_t, ``(hidden_size,)``.
+        context: c_t, ``(context_size,)``; None for a fixed context too.
+        output: h~_t, ``(hidden_size,)``.
     """
 
     token: str
@@ -52,7 +55,10 @@ class Step:
     scores: np.ndarray | None = field(default=None, repr=False)
     weights: np.ndarray | None = field(default=None, repr=False)
     context_norm: float | None = None
+    query: np.ndarray | None = field(default=None, repr=False)
+    state: np.ndarray | None = field(default=None, repr=False)
     context: np.ndarray | None = field(default=None, repr=False)
+    output: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,7 @@ class DecodingRecord:
         source_kind: Into what the source is split: char, grapheme, space, word, bpe or unigram.
         target_kind: Likewise for the target.
         hypotheses: Best first.
+        encoder_states: h_1 … h_S themselves, float32 ``(source_len, encoder_size)``, if vectors were asked for.
     """
 
     source: str
@@ -128,6 +135,7 @@ class DecodingRecord:
     source_kind: str
     target_kind: str
     hypotheses: tuple[HypothesisRecord, ...] = field(repr=False)
+    encoder_states: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def has_attention(self) -> bool:
@@ -176,6 +184,8 @@ class DecodingRecord:
             score=chosen.score,
             source_eos=True,
             target_eos=chosen.finished,
+            source_kind=self.source_kind,
+            target_kind=self.target_kind,
         )
 
 

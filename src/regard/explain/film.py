@@ -13,7 +13,7 @@ import numpy as np
 from regard.atomic import write_atomically
 from regard.errors import ConfigError
 from regard.explain.decoding import DecodingRecord, HypothesisRecord
-from regard.explain.record import visible
+from regard.explain.record import BLANK, is_marked, shown_token, visible
 from regard.figures import font_families, new_figure
 
 __all__ = ["draw_film"]
@@ -65,10 +65,9 @@ class _Scene:
 
 
 def _shown(tokens: tuple[str, ...], *, ended: bool, kind: str) -> list[str]:
-    marked = kind in ("word", "bpe", "unigram")
-    texts = [
-        visible(t[1:] if marked and len(t) > 1 and t[0] == "\u2581" else t, blank="\u2423") for t in tokens
-    ]
+    texts = [shown_token(token, kind) for token in tokens]
+    if is_marked(kind):  # the blank before a word goes without saying
+        texts = [text[1:] if len(text) > 1 and text[0] == BLANK else text for text in texts]
     return [*texts[:-1], "end"] if ended else texts
 
 
@@ -211,8 +210,7 @@ def _draw_words(axes: Any, scene: _Scene, moment: _Moment) -> None:
     tokens = [step.token for step in scene.hypothesis.steps[:done]]
     if scene.hypothesis.finished and done == len(scene.hypothesis.steps):
         tokens = tokens[:-1]
-    marked = kind in ("word", "bpe", "unigram")
-    text = "".join(tokens).replace("\u2581", " ") if marked else (" " if kind == "space" else "").join(tokens)
+    text = (" " if kind == "space" else "").join(shown_token(token, kind, blank=" ") for token in tokens)
     own = scene.hypothesis.origin == "output"
     _text(axes, scene, _LEFT, 51.4, "output" if own else "given target", ha="left", fontsize=9, color=_MUTED)
     shown = visible(text.strip())

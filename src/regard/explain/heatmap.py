@@ -88,10 +88,7 @@ def draw_heatmap(record: AlignmentRecord, path: str | Path, *, title: str | None
     if not record.target_tokens:
         raise ConfigError(f"{path}: there is nothing to draw, the output has no tokens")
     panels = _panels(record)
-    source, target = (
-        [visible(token, blank="\u2423") for token in tokens]
-        for tokens in (record.source_tokens, record.target_tokens)
-    )
+    source, target = record.source_labels(), record.target_labels()
     layout = _layout(source, target, len(panels))
     title = _shortened(visible(title if title is not None else record.text), int(layout.width * 9))
     families, hint = font_families([*source, *target, title])

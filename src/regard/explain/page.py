@@ -99,7 +99,7 @@ def render_page(record: DecodingRecord, *, options: dict[str, Any] | None = None
 <footer>What a sequence-to-sequence model did, step by step, for {what}; log-probability {f"{best.score:.3f}".replace("-", "−")}. Space
 plays and pauses, ← → step, ↑ ↓ go by words, Home and End jump. Made by regard; the file fetches nothing.</footer>
 </main>
-<script type="application/json" id="record">{_inline(to_object(record))}</script>
+<script type="application/json" id="record">{_inline(to_object(record, vectors=False))}</script>
 <script type="application/json" id="options">{_inline(options or {})}</script>
 <script type="module">{script}</script>
 </body>

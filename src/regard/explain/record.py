@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["AlignmentRecord", "visible"]
+__all__ = ["BLANK", "AlignmentRecord", "is_marked", "shown_token", "visible"]
 
 _TOLERANCE = 1e-3
 _JOINERS = "\u200c\u200d"
+_MARK = "\u2581"
+_MARKED = ("word", "bpe", "unigram")
+BLANK = "\u2423"
+"""How a blank is shown where it could be overlooked: ␣."""
 
 
 def visible(text: str, *, blank: str = " ") -> str:
@@ -33,6 +37,22 @@ def visible(text: str, *, blank: str = " ") -> str:
     )
 
 
+def is_marked(kind: str) -> bool:
+    """Whether tokens of this kind write a blank as the mark ▁, which no reader of a text knows."""
+    return kind in _MARKED
+
+
+def shown_token(token: str, kind: str, *, blank: str = BLANK) -> str:
+    """A token as it is shown to a person: every character can be seen, and a blank is a blank in every kind.
+
+    Args:
+        token: Of a text, or of the output.
+        kind: Of the tokenizer: char, grapheme, space, word, bpe or unigram; empty if not known.
+        blank: What stands for a blank.
+    """
+    return visible(token.replace(_MARK, " ") if is_marked(kind) else token, blank=blank)
+
+
 @dataclass(frozen=True)
 class AlignmentRecord:
     """Attention weights with the tokens they belong to.
@@ -45,6 +65,8 @@ class AlignmentRecord:
         score: Its log-probability.
         source_eos: Whether the last column is the end token, and not a symbol of the same spelling.
         target_eos: Likewise for the last row.
+        source_kind: Into what the source was split, which says how its tokens are shown; empty if not known.
+        target_kind: Likewise for the target.
 
     Raises:
         ValueError: Shapes do not fit, or weights are not finite, negative or do not sum to 1.
@@ -57,6 +79,8 @@ class AlignmentRecord:
     score: float = 0.0
     source_eos: bool = True
     target_eos: bool = True
+    source_kind: str = ""
+    target_kind: str = ""
 
     def __post_init__(self) -> None:
         expected = (len(self.target_tokens), len(self.source_tokens))
@@ -83,6 +107,14 @@ class AlignmentRecord:
     def alignment(self) -> np.ndarray:
         """The mean over heads, ``(target_len, source_len)``."""
         return np.asarray(self.weights.mean(0))
+
+    def source_labels(self, *, blank: str = BLANK) -> list[str]:
+        """Source tokens as they are shown; see `shown_token`."""
+        return [shown_token(token, self.source_kind, blank=blank) for token in self.source_tokens]
+
+    def target_labels(self, *, blank: str = BLANK) -> list[str]:
+        """Target tokens as they are shown."""
+        return [shown_token(token, self.target_kind, blank=blank) for token in self.target_tokens]
 
     def to_numpy(self) -> np.ndarray:
         """A copy of the weights, float32 ``(heads, target_len, source_len)``."""

@@ -20,6 +20,13 @@ __all__ = ["SCHEMA", "from_json", "to_arrays", "to_json", "to_object", "write_np
 
 SCHEMA = "regard-decoding/1"
 _DIGITS = 6
+_VECTORS = ("query", "state", "context", "output")
+"""Fields of a step that are there if vectors were asked for; one beside it has their length."""
+
+
+def _exact(array: np.ndarray) -> Any:
+    """Nested lists of numbers with as few digits as give each float32 back exactly."""
+    return array.astype(np.float32).astype(np.str_).astype(np.float64).tolist()
 
 
 def _numbers(array: np.ndarray | None) -> Any:
@@ -35,8 +42,14 @@ def _number(value: float | None) -> float | None:
     return None if value is None else round(float(value), _DIGITS)
 
 
-def to_object(record: DecodingRecord) -> dict[str, Any]:
-    """The record as JSON values; what the player takes and the server sends."""
+def to_object(record: DecodingRecord, *, vectors: bool = True) -> dict[str, Any]:
+    """The record as JSON values; what the player takes and the server sends.
+
+    Args:
+        record: What to write.
+        vectors: Write the vectors that the record has; the player needs none but that of a fixed context.
+    """
+    states = record.encoder_states if vectors else None
     return {
         "schema": SCHEMA,
         "source": record.source,
@@ -44,19 +57,20 @@ def to_object(record: DecodingRecord) -> dict[str, Any]:
         "source_words": word_numbers(record.source_tokens, record.source_kind, eos=True),
         "unknown": list(record.unknown),
         "encoder_norms": _numbers(record.encoder_norms),
+        **({} if states is None else {"encoder_states": _exact(states)}),
         "context": record.context,
-        "vector": _numbers(record.vector),
+        "vector": None if record.vector is None else _exact(record.vector),
         "heads": record.heads,
         "score_function": record.score_function,
         "normaliser": record.normaliser,
         "attends": record.attends,
         "source_kind": record.source_kind,
         "target_kind": record.target_kind,
-        "hypotheses": [_hypothesis(hypothesis, record) for hypothesis in record.hypotheses],
+        "hypotheses": [_hypothesis(made, record, vectors=vectors) for made in record.hypotheses],
     }
 
 
-def _hypothesis(hypothesis: HypothesisRecord, record: DecodingRecord) -> dict[str, Any]:
+def _hypothesis(hypothesis: HypothesisRecord, record: DecodingRecord, *, vectors: bool) -> dict[str, Any]:
     return {
         "origin": hypothesis.origin,
         "rank": hypothesis.rank,
@@ -67,11 +81,11 @@ def _hypothesis(hypothesis: HypothesisRecord, record: DecodingRecord) -> dict[st
         "ids": list(hypothesis.ids),
         "target_tokens": list(hypothesis.tokens),
         "target_words": word_numbers(hypothesis.tokens, record.target_kind, eos=hypothesis.finished),
-        "steps": [_step(step) for step in hypothesis.steps],
+        "steps": [_step(step, vectors=vectors) for step in hypothesis.steps],
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step, *, vectors: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
         "token": step.token,
         "log_prob": _number(step.log_prob),
@@ -84,8 +98,10 @@ def _step(step: Step) -> dict[str, Any]:
         "weights": _numbers(step.weights),
         "context_norm": _number(step.context_norm),
     }
-    if step.context is not None:
-        made["context"] = _numbers(step.context)
+    for name in _VECTORS if vectors else ():
+        vector = getattr(step, name)
+        if vector is not None:
+            made[name] = _exact(vector)
     return made
 
 
@@ -123,6 +139,7 @@ def from_json(text: str) -> DecodingRecord:
             source_kind=made["source_kind"],
             target_kind=made["target_kind"],
             hypotheses=tuple(_read_hypothesis(found) for found in made["hypotheses"]),
+            encoder_states=_array(made.get("encoder_states")),
         )
     except DataError:
         raise
@@ -146,7 +163,7 @@ def _read_step(made: dict[str, Any]) -> Step:
         candidates=tuple(Candidate(found["token"], found["prob"]) for found in made["candidates"]),
         scores=_array(made["scores"]),
         weights=_array(made["weights"]),
-        context=_array(made.get("context")),
+        **{name: _array(made.get(name)) for name in _VECTORS},
     )
 
 
@@ -160,6 +177,8 @@ def to_arrays(record: DecodingRecord) -> dict[str, np.ndarray]:
         "context": np.array(record.context),
         "n_hypotheses": np.array(len(record.hypotheses)),
     }
+    if record.encoder_states is not None:
+        arrays["encoder_states"] = record.encoder_states.astype(np.float32)
     if record.vector is not None:
         arrays["vector"] = record.vector.astype(np.float32)
     for number, hypothesis in enumerate(record.hypotheses, 1):
@@ -188,9 +207,10 @@ def _hypothesis_arrays(hypothesis: HypothesisRecord) -> dict[str, np.ndarray]:
         if stacked is not None:
             arrays[name] = stacked.astype(np.float32)
             arrays["context_norms"] = np.array([step.context_norm for step in steps], np.float32)
-    contexts = [step.context for step in steps if step.context is not None]
-    if contexts:
-        arrays["contexts"] = np.stack(contexts).astype(np.float32)
+    for name, plural in zip(_VECTORS, ("queries", "states", "contexts", "outputs"), strict=True):
+        vectors = [getattr(step, name) for step in steps if getattr(step, name) is not None]
+        if vectors:
+            arrays[plural] = np.stack(vectors).astype(np.float32)
     return arrays
 
 

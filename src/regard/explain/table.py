@@ -24,17 +24,16 @@ def _cell(weight: float, title: str) -> str:
 
 
 def _grid(source: Sequence[str], target: Sequence[str], weights: np.ndarray) -> str:
-    shown = [visible(token, blank="\u2423") for token in source]
-    turned = max(map(len, shown)) > 2
+    turned = max(map(len, source)) > 2
     column = "text-align:center;font-weight:normal;padding:2px" + (
         ";writing-mode:vertical-rl" if turned else ""
     )
-    head = "".join(f'<th style="{column}">{escape(token)}</th>' for token in shown)
+    head = "".join(f'<th style="{column}">{escape(token)}</th>' for token in source)
     rows = []
-    for name, row in zip(target, weights.tolist(), strict=True):
-        token = visible(name, blank="\u2423")
+    for token, row in zip(target, weights.tolist(), strict=True):
         cells = "".join(
-            _cell(weight, f"{of} \u2192 {token}: {weight:.1%}") for of, weight in zip(shown, row, strict=True)
+            _cell(weight, f"{of} \u2192 {token}: {weight:.1%}")
+            for of, weight in zip(source, row, strict=True)
         )
         rows.append(
             f'<tr><th style="text-align:right;font-weight:normal;padding:2px 6px">{escape(token)}</th>{cells}</tr>'
@@ -61,8 +60,8 @@ def render_table(
         source: The source as given.
         text: The output.
         score: Its log-probability.
-        source_tokens: Columns.
-        target_tokens: Rows.
+        source_tokens: Columns, as they are shown.
+        target_tokens: Rows, likewise.
         weights: ``(target_len, source_len)``, or None for a fixed context.
         alternatives: Texts and scores of an n-best list.
     """

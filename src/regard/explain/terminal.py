@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from regard.explain.record import AlignmentRecord, visible
+from regard.explain.record import BLANK, AlignmentRecord
 
 __all__ = ["render_alignment"]
 
@@ -25,9 +25,8 @@ def _pad(text: str, width: int, *, right: bool = False) -> str:
     return space + text if right else text + space
 
 
-def _visible(token: str, *, ascii_only: bool) -> str:
-    shown = visible(token, blank="_" if ascii_only else "\u2423")
-    return shown.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else shown
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def render_alignment(record: AlignmentRecord, *, width: int = 80, ascii_only: bool = False) -> Text:
@@ -38,8 +37,10 @@ def render_alignment(record: AlignmentRecord, *, width: int = 80, ascii_only: bo
         width: Of the terminal, in cells.
         ascii_only: Draw with ASCII alone, for terminals without UTF-8.
     """
-    source = [_visible(token, ascii_only=ascii_only) for token in record.source_tokens]
-    target = [_visible(token, ascii_only=ascii_only) for token in record.target_tokens]
+    blank = "_" if ascii_only else BLANK
+    source, target = record.source_labels(blank=blank), record.target_labels(blank=blank)
+    if ascii_only:
+        source, target = [*map(_ascii, source)], [*map(_ascii, target)]
     label = max((cell_len(token) for token in target), default=0)
     widths = [max(2, cell_len(token)) for token in source]
     shades = _ASCII_SHADES if ascii_only else _SHADES

@@ -27,7 +27,7 @@ def trace(
     *,
     target: str | None = None,
     top: int = _TOP,
-    contexts: bool = False,
+    vectors: bool = False,
     **decoding: Any,
 ) -> DecodingRecord:
     """Record what happens when a model decodes a source.
@@ -37,7 +37,8 @@ def trace(
         source: The text to explain.
         target: A given target to explain (forced decoding); the model's own output if None.
         top: Candidates kept at each step.
-        contexts: Keep the context vectors too, not only their lengths.
+        vectors: Keep the encoder's states and each step's query, state, context and output too, not only their
+            lengths: four vectors a step, which make the JSON some 20 times as large at the default size.
         decoding: Settings of `DecodingSettings`, such as ``beam=5``; every hypothesis of the beam is recorded.
 
     Raises:
@@ -61,7 +62,7 @@ def trace(
     if first.note:
         raise DataError(f"the source has {first.note}")
     replays = [model.replay(source, prediction) for prediction in predictions]
-    return _record(model, predictions, replays, origin=origin, top=top, contexts=contexts)
+    return _record(model, predictions, replays, origin=origin, top=top, vectors=vectors)
 
 
 def check(
@@ -94,7 +95,7 @@ def _record(
     *,
     origin: Origin,
     top: int,
-    contexts: bool,
+    vectors: bool,
 ) -> DecodingRecord:
     settings, replay, first = model.config.model, replays[0], predictions[0]
     attends = settings.context == "attention"
@@ -102,7 +103,7 @@ def _record(
         source=first.source,
         source_tokens=first.source_tokens,
         unknown=first.unknown,
-        encoder_norms=replay.encoder_norms.cpu().numpy(),
+        encoder_norms=replay.encoder_states.norm(dim=-1).cpu().numpy(),
         context=settings.context,
         vector=None if replay.vector is None else replay.vector.cpu().numpy(),
         heads=settings.attention.heads if attends else 0,
@@ -120,23 +121,27 @@ def _record(
                 normalised=prediction.normalised,
                 finished=prediction.finished,
                 ids=prediction.step_ids[: -1 if prediction.finished else None],
-                steps=_steps(model, prediction, replay, top=top, contexts=contexts),
+                steps=_steps(model, prediction, replay, top=top, vectors=vectors),
             )
             for rank, (prediction, replay) in enumerate(zip(predictions, replays, strict=True), 1)
         ),
+        encoder_states=replay.encoder_states.cpu().numpy() if vectors else None,
     )
 
 
 def _steps(
-    model: Seq2Seq, prediction: Prediction, replay: Replay, *, top: int, contexts: bool
+    model: Seq2Seq, prediction: Prediction, replay: Replay, *, top: int, vectors: bool
 ) -> tuple[Step, ...]:
     log_probs = replay.log_probs.cpu().numpy()
     best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
-    scores, weights, vectors = (
-        None if tensor is None else tensor.cpu().numpy()
-        for tensor in (replay.scores, replay.weights, replay.contexts)
+    scores, weights = (
+        None if tensor is None else tensor.cpu().numpy() for tensor in (replay.scores, replay.weights)
     )
-    norms = [tensor.tolist() for tensor in (replay.query_norms, replay.state_norms, replay.output_norms)]
+    made_of = {
+        "query": replay.queries, "state": replay.states, "context": replay.contexts, "output": replay.outputs,
+    }  # fmt: skip
+    kept = {name: rows.cpu().numpy() for name, rows in made_of.items() if rows is not None}
+    norms = {name: np.linalg.norm(rows, axis=-1).tolist() for name, rows in kept.items()}
     made = []
     for t, (token, number) in enumerate(zip(prediction.target_tokens, prediction.step_ids, strict=True)):
         log_prob = float(log_probs[t, number])
@@ -150,13 +155,13 @@ def _steps(
                     for choice in best[t]
                     if np.isfinite(log_probs[t, choice])
                 ),
-                query_norm=norms[0][t],
-                state_norm=norms[1][t],
-                output_norm=norms[2][t],
+                query_norm=norms["query"][t],
+                state_norm=norms["state"][t],
+                output_norm=norms["output"][t],
                 scores=None if scores is None else scores[:, t],
                 weights=None if weights is None else weights[:, t],
-                context_norm=None if vectors is None else float(np.linalg.norm(vectors[t])),
-                context=vectors[t] if contexts and vectors is not None else None,
+                context_norm=norms["context"][t] if "context" in norms else None,
+                **({name: rows[t] for name, rows in kept.items()} if vectors else {}),
             )
         )
     return tuple(made)

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.explain.record import AlignmentRecord
+from regard.explain.record import AlignmentRecord, is_marked
 
 __all__ = ["by_words", "word_numbers"]
 
 _MARK = "\u2581"
-_MARKED = ("word", "bpe", "unigram")
 _HAN = re.compile("[\u2e80-\u2fdf\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _JOINERS = "\u200c\u200d"
 
@@ -68,7 +67,7 @@ def word_numbers(tokens: Sequence[str], kind: str, *, eos: bool) -> list[int]:
     if kind == "space":
         numbers = list(range(len(pieces)))
     else:
-        pieces = [piece.replace(_MARK, " ") if kind in _MARKED else piece for piece in pieces]
+        pieces = [piece.replace(_MARK, " ") if is_marked(kind) else piece for piece in pieces]
         text, starts = "".join(pieces), np.cumsum([0, *map(len, pieces)]).tolist()
         numbers, number = [], -1
         for place, piece in enumerate(pieces):
@@ -82,7 +81,7 @@ def word_numbers(tokens: Sequence[str], kind: str, *, eos: bool) -> list[int]:
 def _texts(tokens: Sequence[str], numbers: Sequence[int], kind: str) -> list[str]:
     words = [""] * (max(numbers, default=-1) + 1)
     for token, number in zip(tokens, numbers, strict=True):
-        words[number] += token.replace(_MARK, " ") if kind in _MARKED else token
+        words[number] += token.replace(_MARK, " ") if is_marked(kind) else token
     return [word.strip() or word for word in words]
 
 

@@ -25,26 +25,26 @@ class Replay:
     """What happened in one decoding of one source; n is the number of steps, the end's counted if there is one.
 
     Attributes:
-        encoder_norms: Lengths of h_1 … h_S, ``(source_len,)``.
+        encoder_states: h_1 … h_S, ``(source_len, encoder_size)``.
         vector: The one vector of a fixed context, ``(context_size,)``, or None.
         log_probs: Of the whole vocabulary at each step, ``(n, vocabulary_size)``; padding is never an output.
         scores: Before masking and normalising, ``(heads, n, source_len)``, or None for a fixed context.
         weights: ``(heads, n, source_len)``, or None for a fixed context.
         contexts: c_t, ``(n, context_size)``, or None for a fixed context.
-        query_norms: Lengths of what was attended with, ``(n,)``.
-        state_norms: Lengths of s_t, ``(n,)``.
-        output_norms: Lengths of h~_t, ``(n,)``.
+        queries: What was attended with, ``(n, hidden_size)``.
+        states: s_t, ``(n, hidden_size)``.
+        outputs: h~_t, ``(n, hidden_size)``.
     """
 
-    encoder_norms: Tensor
+    encoder_states: Tensor
     vector: Tensor | None
     log_probs: Tensor
     scores: Tensor | None
     weights: Tensor | None
     contexts: Tensor | None
-    query_norms: Tensor
-    state_norms: Tensor
-    output_norms: Tensor
+    queries: Tensor
+    states: Tensor
+    outputs: Tensor
 
 
 def _per_head(attended: list[Attended], name: str) -> Tensor:
@@ -75,13 +75,13 @@ def replay(model: EncoderDecoder, source: Tensor, target: list[int]) -> Replay:
     fixed = isinstance(model.decoder.context, FixedContext)
     attended = [] if fixed else [step.attended for step in steps if step.attended is not None]
     return Replay(
-        encoder_norms=encoded.states[0].norm(dim=-1),
+        encoder_states=encoded.states[0].float(),
         vector=memory.values[0, 0, 0] if fixed else None,
         log_probs=log_probs,
         scores=_per_head(attended, "scores") if attended else None,
         weights=_per_head(attended, "weights") if attended else None,
-        contexts=torch.cat([found.context for found in attended], 1)[0] if attended else None,
-        query_norms=torch.cat([step.query for step in steps], 1)[0].norm(dim=-1),
-        state_norms=torch.cat([step.outputs for step in steps], 1)[0].norm(dim=-1),
-        output_norms=attentional[0].norm(dim=-1),
+        contexts=torch.cat([found.context for found in attended], 1)[0].float() if attended else None,
+        queries=torch.cat([step.query for step in steps], 1)[0].float(),
+        states=torch.cat([step.outputs for step in steps], 1)[0].float(),
+        outputs=attentional[0].float(),
     )

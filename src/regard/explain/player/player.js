@@ -98,9 +98,18 @@ const direction = (text) => (/^\P{L}*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u
 
 const isEnd = (tokens, place, ended) => ended && place === tokens.length - 1;
 const MARKED = ["word", "bpe", "unigram"];
-/** Tokenizers of these kinds write a blank before a word as a mark, which is no part of the word. */
-const unmarked = (token, kind) => (MARKED.includes(kind) && token.length > 1 && token.startsWith("▁") ? token.slice(1) : token);
-const label = (tokens, place, ended, kind) => (isEnd(tokens, place, ended) ? "end" : visible(unmarked(tokens[place], kind)));
+/** Tokenizers of these kinds write a blank as a mark that no reader of a text knows. */
+const plain = (token, kind) => (MARKED.includes(kind) ? token.replace(/▁/g, " ") : token);
+/** A token in a line or a matrix: the blank before a word is the gap before it, not a part of the word. */
+function label(tokens, place, ended, kind) {
+  if (isEnd(tokens, place, ended)) return "end";
+  const token = plain(tokens[place], kind);
+  return visible(MARKED.includes(kind) && token.length > 1 && token.startsWith(" ") ? token.slice(1) : token);
+}
+/** How a token is read out where its blanks are drawn as signs; null where it has none. */
+const spoken = (text) => (text.includes("␣") ? text.replaceAll("␣", " blank ").replace(/ +/g, " ").trim() : null);
+const named = (text) => (text === "␣" ? "a blank" : text);
+const quoted = (text) => (text === "␣" ? named(text) : `“${text}”`);
 
 /** Weights of a step and head; "mean" is the mean over heads. */
 function row(matrix, head) {
@@ -142,10 +151,10 @@ function byWords(rows, sourceWords, targetWords) {
   return grouped.map((group) => group[0].map((_, place) => group.reduce((sum, one) => sum + one[place], 0) / group.length));
 }
 
-function wordTexts(tokens, words, ended) {
+function wordTexts(tokens, words, ended, kind) {
   const texts = [];
   tokens.forEach((token, place) => {
-    texts[words[place]] = (texts[words[place]] ?? "") + (isEnd(tokens, place, ended) ? "end" : token.replace(/▁/g, " "));
+    texts[words[place]] = (texts[words[place]] ?? "") + (isEnd(tokens, place, ended) ? "end" : plain(token, kind));
   });
   return texts.map((text) => visible(text.trim() || text));
 }
@@ -289,9 +298,9 @@ class Player {
       const text = label(tokens, place, ended, kind);
       const following = place + 1 < tokens.length && !isEnd(tokens, place + 1, ended) ? tokens[place + 1] : "";
       const gap = kind === "space" ? following : MARKED.includes(kind) && following.startsWith("▁");
-      const classes = ["rp-chip", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" || text === "▁" ? "rp-blank" : ""];
+      const classes = ["rp-chip", isEnd(tokens, place, ended) ? "rp-end" : "", text === "␣" ? "rp-blank" : ""];
       return html("li", { class: gap ? "rp-item rp-gap" : "rp-item" },
-        html("button", { type: "button", class: classes.filter(Boolean).join(" "), dir: "auto", ...attributes }, text));
+        html("button", { type: "button", class: classes.filter(Boolean).join(" "), dir: "auto", "aria-label": spoken(text), ...attributes }, text));
     };
     const sourceChips = record.source_tokens.map((_, place) => chip(record.source_tokens, place, true, record.source_kind, {
       onmouseenter: () => this.lightColumn(place), onmouseleave: () => this.lightColumn(null),
@@ -324,12 +333,12 @@ class Player {
     const grouped = this.words && canGroup;
     if (grouped) {
       rows = byWords(rows, record.source_words, hypothesis.target_words);
-      columns = wordTexts(record.source_tokens, record.source_words, true);
-      names = wordTexts(hypothesis.target_tokens, hypothesis.target_words, hypothesis.finished);
+      columns = wordTexts(record.source_tokens, record.source_words, true, record.source_kind);
+      names = wordTexts(hypothesis.target_tokens, hypothesis.target_words, hypothesis.finished, record.target_kind);
     }
     const stepOf = (place) => (grouped ? hypothesis.target_words.lastIndexOf(place) : place);
     const head = html("tr", {}, html("td", {}),
-      ...columns.map((name) => html("th", { scope: "col", dir: "auto", class: widthOf(name) > 30 ? "rp-turned" : null }, html("span", {}, short(name, 14)))));
+      ...columns.map((name) => html("th", { scope: "col", dir: "auto", "aria-label": spoken(name), class: widthOf(name) > 30 ? "rp-turned" : null }, html("span", {}, short(name, 14)))));
     const body = rows.map((weights, place) => {
       const cells = weights.map((weight, column) => {
         const cell = html("td", { class: "rp-cell", title: `${columns[column]} → ${names[place]}: ${percent(weight)}` },
@@ -340,7 +349,7 @@ class Player {
       return html("tr", {
         onmouseenter: () => this.lightStep(stepOf(place)), onmouseleave: () => this.lightStep(null),
         onclick: () => { this.pause(); this.goTo({ step: stepOf(place), phase: "word" }); },
-      }, html("th", { scope: "row", dir: "auto" }, short(names[place], 18)), ...cells);
+      }, html("th", { scope: "row", dir: "auto", "aria-label": spoken(names[place]) }, short(names[place], 18)), ...cells);
     });
     this.matrixShape = { columns: columns.length, beside: 24 + Math.max(...names.map((name) => 0.9 * widthOf(short(name, 18)))) };
     this.sizeMatrix();
@@ -401,10 +410,12 @@ class Player {
     const lines = shown.map((one) => {
       const bar = html("i");
       bar.style.setProperty("--w", one.prob.toFixed(4));
-      const text = one.token === "<eos>" && (ended || !one.chosen) ? "end" : visible(unmarked(one.token, this.record.target_kind));
+      const text = one.token === "<eos>" && (ended || !one.chosen) ? "end" : visible(plain(one.token, this.record.target_kind));
+      const said = spoken(text);
+      const parts = short(text, 20).split(/(␣)/).map((part) => (part === "␣" ? html("span", { class: "rp-blank" }, part) : part));
       return html("tr", { class: one.chosen ? "rp-chosen" : null },
         html("td", { class: "rp-place" }, String(one.place)),
-        html("th", { scope: "row", dir: "auto" }, short(text, 20), one.chosen ? html("span", { class: "rp-sr" }, " (chosen)") : null),
+        html("th", { scope: "row", dir: "auto", "aria-label": said && (one.chosen ? `${said} (chosen)` : said) }, ...parts, one.chosen ? html("span", { class: "rp-sr" }, " (chosen)") : null),
         html("td", { class: "rp-bar" }, bar), html("td", { class: "rp-number" }, percent(one.prob)));
     });
     this.candidates.replaceChildren(heading(`candidates for word ${step + 1}`),
@@ -854,13 +865,13 @@ class Player {
   describe(frame = this.current) {
     const { phase, step, place } = frame;
     const n = step + 1;
-    if (phase === "encode") return `The encoder reads ${this.source(place)} and gives the state h${sub(place + 1)}.`;
+    if (phase === "encode") return `The encoder reads ${named(this.source(place))} and gives the state h${sub(place + 1)}.`;
     if (phase === "vector") return "The whole source is put into one vector c; the decoder sees nothing else of it.";
     const one = this.hypothesis.steps[step];
     const weights = this.record.heads ? this.weights(step) : null;
     const best = weights ? weights.indexOf(Math.max(...weights)) : -1;
     const c = this.record.heads ? `c${sub(n)}` : "c";
-    const after = step ? `after “${this.target(step - 1)}”` : "at the beginning";
+    const after = step ? `after ${quoted(this.target(step - 1))}` : "at the beginning";
     const before = this.record.attends === "before";
     const query = `s${sub(before ? step : n)}`;
     const prob = percent(Math.exp(one.log_prob));
@@ -871,14 +882,14 @@ class Player {
       scores: () => {
         const scores = this.scores(step);
         const top = scores.indexOf(Math.max(...scores.filter((score) => score !== null)));
-        return `How well each encoder state answers ${query}: the highest is ${fixed(scores[top], 1)}, of “${this.source(top)}”.`;
+        return `How well each encoder state answers ${query}: the highest is ${fixed(scores[top], 1)}, of ${quoted(this.source(top))}.`;
       },
-      weights: () => `The ${this.record.normaliser} makes weights of the scores, which sum to 1: “${this.source(best)}” has ${percent(weights[best])}.`,
+      weights: () => `The ${this.record.normaliser} makes weights of the scores, which sum to 1: ${quoted(this.source(best))} has ${percent(weights[best])}.`,
       context: `The sum of the encoder states, each times its weight, is the context ${c}.`,
       combine: `[s${sub(n)}; ${c}] goes through the feed-forward layer.`,
       word: this.hypothesis.origin === "target"
-        ? `The given word ${n} is “${this.target(step)}”: the model gives it ${prob}, place ${one.rank}.`
-        : `Out comes word ${n} of ${this.frames.at(-1).step + 1}, “${this.target(step)}”, with a probability of ${prob}.`,
+        ? `The given word ${n} is ${quoted(this.target(step))}: the model gives it ${prob}, place ${one.rank}.`
+        : `Out comes word ${n} of ${this.frames.at(-1).step + 1}, ${quoted(this.target(step))}, with a probability of ${prob}.`,
     };
     const text = texts[phase];
     return typeof text === "function" ? text() : text;
