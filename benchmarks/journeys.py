@@ -1,9 +1,10 @@
 """A bank's journeys (BPI Challenge 2012, W): what comes next and the rest, three seeds, beside baselines of the same run.
 
-    python benchmarks/journeys.py [--seeds 1 2 3] [--minutes 5] [--set training.prefixes=4]
+    python benchmarks/journeys.py [--seeds 1 2 3] [--minutes 5] [--dev] [--set training.prefixes=4]
 
 Trains on the first two thirds of the cases in the order of the file and measures on the last third, prefixes from two
-events on (Tax et al. 2017). Writes benchmarks/results/journeys.json after each seed, and journeys.md.
+events on (Tax et al. 2017). Writes benchmarks/results/journeys.json after each seed, and journeys.md. With ``--dev``
+the last part of the training cases is measured instead and nothing is written: settings are chosen so, not on the test.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from machine import RESULTS, describe, shared_data
 
+DEV_SHARE = 0.15
+"""Share of the training cases, the last ones, that ``--dev`` measures on."""
 PUBLISHED = {"next_published": 0.760, "rest_published": 0.353}
 NAMES = {
     "next_published": "next, as published",
@@ -25,8 +28,10 @@ NAMES = {
 }
 
 
-def run(log, seed: int, settings: dict, n_draws: int) -> dict:
+def run(log, seed: int, settings: dict, n_draws: int, *, dev: bool) -> dict:
     """Train and measure with one seed."""
+    import numpy as np
+
     from regard.journeys.api import split_cases, train_journeys
     from regard.journeys.baselines import all_baselines
     from regard.journeys.evaluation import evaluate_journeys
@@ -34,6 +39,8 @@ def run(log, seed: int, settings: dict, n_draws: int) -> dict:
     from regard.journeys.settings import make_journey_config
 
     train, test = split_cases(log, "file")
+    if dev:
+        train, test = np.split(train, [round(len(train) * (1 - DEV_SHARE))])
     config = make_journey_config({**settings, "training": {**settings["training"], "seed": seed}})
     began = time.perf_counter()
     model = train_journeys(take_cases(log, train), config=config)
@@ -97,6 +104,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--minutes", type=float, default=5.0, help="most minutes of training a seed")
     parser.add_argument("--draws", type=int, default=24, help="rests drawn for each prefix")
+    parser.add_argument("--dev", action="store_true", help="measure on a part of the training cases")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
@@ -106,8 +114,10 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     rows: list[dict] = []
     for seed in arguments.seeds:
-        rows.append(run(log, seed, settings, arguments.draws))
+        rows.append(run(log, seed, settings, arguments.draws, dev=arguments.dev))
         print(json.dumps(rows[-1]["measures"]["model"]), flush=True)
+        if arguments.dev:
+            continue
         result = {"machine": describe(), "settings": settings, "rows": rows}
         (arguments.output / "journeys.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         (arguments.output / "journeys.md").write_text(

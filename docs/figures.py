@@ -53,17 +53,19 @@ FIGURES = (
         "lists",
         "cldr:zh-en?items=1-12",
         "--variants last,projected,pooled-mean,attention-general --seeds 3 --metrics token,exact "
-        "--buckets 20,40,60,80,100 --parallel 2 --threads 1",
-        "2m",
+        "--buckets 6,20,40,60,80,100 --set training.batch_unit=tokens --set training.batch_size=1600 "
+        "--set data.target.vocabulary_size=800 --set model.dropout=0.1 --set training.metric=loss "
+        "--parallel 2 --threads 1",
+        "200s",
         ("compare.md", "length-token.png", "curves.png", "costs.png"),
         {"data": "cldr:zh-en?items=1-3&size=2000", "--seeds": "1", "--buckets": "20,40"},
     ),
     Figure(
         "copy",
         "copy:5-100",
-        "--variants last,pooled-mean,attention-location,attention-general --seeds 1 --metrics token,exact "
+        "--variants last,projected,pooled-mean,attention-location,attention-general --seeds 1 --metrics token,exact "
         "--set model.dropout=0 --buckets 10,25,50,75,90,100 --parallel 2 --threads 1",
-        "3m",
+        "2m",
         ("compare.md", "length-token.png"),
         {"data": "copy:5-20?size=2000", "--buckets": "10,20"},
     ),

@@ -21,7 +21,7 @@ FORBIDDEN = {
     "explain": {"data", "training", "decode", "evaluate", "folder", *ABOVE},
     "training": {"explain", *ABOVE},
     "compare": {"explain", *ABOVE - {"compare"}},
-    "serve": {"nn", "data", "decode", "training", "evaluate", "card", *ABOVE - {"serve"}},
+    "serve": {"nn", "data", "decode", "training", "evaluate", "card", *ABOVE - {"serve", "journeys"}},
     "journeys": {"seq2seq", "explain", "evaluate", *ABOVE - {"journeys"}},
     "config.py": {"nn", "data", "device", *UPPER},
     "errors.py": {"config", "registry", "nn", "data", *UPPER},

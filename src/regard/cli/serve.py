@@ -34,6 +34,10 @@ _Beam = Annotated[int, typer.Option(min=1, help="Widest beam that a request may 
 _OutputLength = Annotated[
     int, typer.Option(min=1, help="Largest max_len that a request may ask for, in tokens.")
 ]
+_Events = Annotated[int, typer.Option(min=1, help="Most events of a journey in a request.")]
+_Draws = Annotated[
+    int, typer.Option(min=0, help="Most rests that a request may have drawn for each journey.")
+]
 _Queue = Annotated[int, typer.Option(min=1, help="Most inputs that wait at a time; above, requests get 503.")]
 _Timeout = Annotated[float, typer.Option(help="Seconds after which a request gets 504.")]
 _BatchSize = Annotated[int, typer.Option(min=1, help="Most inputs decoded together.")]
@@ -54,6 +58,8 @@ def serve(
     max_body: _Body = 1_000_000,
     max_beam: _Beam = 20,
     max_output_length: _OutputLength = 1_000,
+    max_events: _Events = 1_000,
+    max_draws: _Draws = 200,
     queue: _Queue = 2_048,
     timeout: _Timeout = 30.0,
     batch_size: _BatchSize = 64,
@@ -62,7 +68,7 @@ def serve(
     threads: Threads = 0,
     device: Device = "auto",
 ) -> None:
-    """Serve models: predict, score and explain over HTTP, and a page at /.
+    """Serve models of texts and of journeys: predict, score and explain over HTTP, and a page at /.
 
     Requests that arrive together are decoded together. Set REGARD_API_KEY to ask for a key. The description
     of the interface is at /docs, counters for Prometheus at /metrics. Ctrl-C finishes what was taken, then stops.
@@ -80,6 +86,8 @@ def serve(
         max_body=max_body,
         max_beam=max_beam,
         max_output_length=max_output_length,
+        max_events=max_events,
+        max_draws=max_draws,
         queue=queue,
         timeout=timeout,
         batch_size=batch_size,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,10 +42,16 @@ class _Codes:
 
 
 class _Column:
-    """A further column while it is read: numbers or categories, decided by its first values."""
+    """A further column while it is read: numbers or categories, decided by its first values if not said.
 
-    def __init__(self, name: str, *, number: bool | None) -> None:
-        self.name, self.number = name, number
+    Args:
+        name: The column.
+        number: Whether it is one of numbers, if that is known.
+        keep: Whether it is kept even if it says nothing, or has very many values.
+    """
+
+    def __init__(self, name: str, *, number: bool | None, keep: bool = False) -> None:
+        self.name, self.number, self.keep = name, number, keep
         self.codes = _Codes(first=MISSING + 1)
         self.parts: list[np.ndarray] = []
         self.too_many = False
@@ -72,7 +78,7 @@ class _Column:
         present = texts.is_not_null().to_numpy()
         codes[present] = self.codes.encode(texts.drop_nulls()) if present.any() else MISSING
         self.parts.append(codes)
-        if len(self.codes.codes) > _MOST_NAMES:
+        if len(self.codes.codes) > _MOST_NAMES and not self.keep:
             self.too_many, self.parts, self.codes = True, [], _Codes()
         return None
 
@@ -82,8 +88,10 @@ class _Column:
             return None
         values = np.concatenate(self.parts)
         if self.number:
-            return Attribute(self.name, values, is_number=True) if not np.isnan(values).all() else None
-        if not len(self.codes.codes) or (len(self.codes.codes) == 1 and (values != MISSING).all()):
+            silent = bool(np.isnan(values).all())
+            return None if silent and not self.keep else Attribute(self.name, values, is_number=True)
+        n_names = len(self.codes.codes)
+        if not self.keep and (not n_names or (n_names == 1 and (values != MISSING).all())):
             return None
         return Attribute(self.name, values, tuple(self.codes.codes))
 
@@ -98,6 +106,7 @@ class LogBuilder:
         time_format: See `TimeReader`.
         numbers: Further columns that are numbers.
         categories: Further columns that are categories.
+        kinds: See `ReadingOptions`.
     """
 
     def __init__(
@@ -109,12 +118,18 @@ class LogBuilder:
         time_format: str | None = None,
         numbers: Sequence[str] = (),
         categories: Sequence[str] = (),
+        kinds: Mapping[str, bool] | None = None,
     ) -> None:
         self.columns, self.path, self.line_of = columns, path, line_of
+        self.learnt, kinds = kinds is not None, kinds or {}
         self.times = TimeReader(time_format)
         self.cases, self.activities = _Codes(), _Codes()
         self.others = [
-            _Column(name, number=True if name in numbers else False if name in categories else None)
+            _Column(
+                name,
+                number=True if name in numbers else False if name in categories else kinds.get(name),
+                keep=name in kinds,
+            )
             for name in columns.others
         ]
         self.parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
@@ -147,9 +162,12 @@ class LogBuilder:
             wrong = column.add(texts.filter(kept))
             if wrong is not None:
                 row = int(np.flatnonzero(~blank)[wrong])
-                self._refuse(
-                    [row], f"{column.name} {texts[row]!r} is no number; pass --category {column.name}"
+                hint = (
+                    "the model knows numbers there; mend it"
+                    if column.keep
+                    else f"pass --category {column.name}"
                 )
+                self._refuse([row], f"{column.name} {texts[row]!r} is no number; {hint}")
         self.n_rows += len(frame)
 
     def _read_times(self, texts: polars.Series, blank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +212,7 @@ class LogBuilder:
         self.parts = []
         notes: list[str] = []
         attributes = self._attributes(notes)
-        if len(self.activities.codes) < 2:
+        if len(self.activities.codes) < 2 and not self.learnt:
             only = next(iter(self.activities.codes))
             raise DataError(
                 f"every event has the activity {only!r}, so there is nothing to predict; pass another --activity",

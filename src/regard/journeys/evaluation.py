@@ -37,6 +37,14 @@ EXPLAINED = (
 )
 _EDGES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
 """Prefix lengths at which the parts of a table by length begin."""
+_TELL_EVERY = 100
+"""Rests between two reports of progress."""
+
+Progress = Callable[[str, int, int], object]
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """No report of progress."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ def evaluate_journeys(
     max_rests: int = 0,
     n_draws: int = 24,
     seed: int = 1,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress = _silent,
 ) -> Evaluation:
     """Measure a model on the cases of a log.
 
@@ -131,34 +139,34 @@ def evaluate_journeys(
         max_rests: Most prefixes whose rest is named, drawn at random; 0 for all.
         n_draws: See `JourneyModel.rests`.
         seed: Of the draws.
-        progress: Told what is being done.
+        progress: Told what is being done, how many parts of it are done, and of how many.
     """
-    say: Callable[[str], object] = progress or str
     cases = np.arange(len(log.lengths))
     if max_cases and len(cases) > max_cases:
-        say(f"measuring {max_cases:,} of {len(cases):,} cases, drawn at random")
         cases = np.sort(np.random.default_rng(seed).choice(cases, max_cases, replace=False))
     journeys = Journeys.of_cases(log, cases, first=2)
     truth = _Truth(log, journeys)
-    say(f"next activity of {len(journeys.sizes):,} prefixes")
+    progress("next activity", 0, len(journeys.sizes))
     answers = model.answer(log, journeys)
     chosen = np.arange(len(journeys.sizes))
     if max_rests and len(chosen) > max_rests:
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), max_rests, replace=False))
-    say(f"rest of {len(chosen):,} prefixes")
     some = Journeys(journeys.rows, journeys.which[chosen], journeys.sizes[chosen])
-    drawn = model.draws(log, some, n=n_draws, seed=seed)
     probs = answers.next_probs
     kind = probs[:, FIRST_ACTIVITY:].argmax(1) + FIRST_ACTIVITY
-    alike = truth.similarities([most_expected(rests)[0] for rests in drawn], chosen)
-    going = [
-        [rest for rest in rests if rest] or [(int(kind[at]),)]
-        for rests, at in zip(drawn, chosen, strict=True)
-    ]
-    alike_going = truth.similarities([most_expected(rests)[0] for rests in going], chosen)
+    named: list[Rest] = [()] * len(chosen)
+    going: list[Rest] = [()] * len(chosen)
+    drawn = model.draws(log, some, n=n_draws, seed=seed)
+    for done, (number, rests) in enumerate(drawn):
+        if not done % _TELL_EVERY:
+            progress("rest of the journey", done, len(chosen))
+        named[number] = most_expected(rests)[0]
+        goes_on = [rest for rest in rests if rest] or [(int(kind[chosen[number]]),)]
+        going[number] = most_expected(goes_on)[0]
+    alike, alike_going = truth.similarities(named, chosen), truth.similarities(going, chosen)
     measures = {"model": truth.measures(kind, probs.argmax(1), alike, alike_going, chosen)}
-    for baseline in baselines:
-        say(baseline.name)
+    for place, baseline in enumerate(baselines):
+        progress(f"baseline: {baseline.name}", place, len(baselines))
         measures[baseline.name] = _measure(baseline, truth, chosen)
     return Evaluation(
         n_cases=len(cases),

@@ -153,7 +153,7 @@ def explain_case(model: JourneyModel, log: EventLog, case: int, *, size: int | N
     places = np.arange(log.offsets[case], log.offsets[case + 1])[:size][-model.config.model.max_events :]
     whole = Journeys.whole([places])
     answers = model.answer(encoded, whole, weights=True)
-    rests, expected = model.rests(encoded, whole)
+    rests, expected = model.rests(encoded, whole, keys=[encoded.key(places)])
     likeliest = int(answers.next_probs[0].argmax())
     n_outcomes = len(model.outcomes)
     changes = [Change(0, events=(event,)) for event in range(len(places))] if len(places) > 1 else []
@@ -163,7 +163,7 @@ def explain_case(model: JourneyModel, log: EventLog, case: int, *, size: int | N
     if changes:
         outcome_probs, changed_next, copied, made = ask_changed(model, encoded, [places], changes)
         next_probs = changed_next[:, likeliest]
-        changed_rests, _ = model.rests(copied, Journeys.whole(made))
+        changed_rests, _ = model.rests(copied, Journeys.whole(made), keys=[copied.key(row) for row in made])
         without = [None if rest == rests[0] else rest for rest in changed_rests]
     events = []
     for event, place in enumerate(places):

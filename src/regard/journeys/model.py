@@ -24,6 +24,7 @@ from regard.atomic import write_text
 from regard.device import choose_device
 from regard.errors import ConfigError, ModelFolderError
 from regard.folder import load_weights, save_weights
+from regard.journeys import FACTS, is_journey_folder
 from regard.journeys.cases import EncodedLog, JourneyVocabulary, collate, cut_batches
 from regard.journeys.encoder import batch_tensors
 from regard.journeys.log import EventLog
@@ -34,7 +35,7 @@ from regard.journeys.suffixes import Rest, draw_rests, likeliest_rests, most_exp
 
 __all__ = ["Answers", "JourneyFacts", "JourneyModel", "Journeys", "load_journey_model"]
 
-CONFIG, FACTS, WEIGHTS = "config.json", "journeys.json", "model.safetensors"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 _BATCH_EVENTS = 4096
 _PREFIXES_AT_ONCE = 256
 
@@ -138,6 +139,13 @@ class JourneyModel:
         return self.facts.outcomes
 
     @property
+    def kinds(self) -> dict[str, bool]:
+        """Columns that it knows, with those of the outcomes' labels: whether each is one of numbers."""
+        labels = {outcome.name: False for outcome in self.outcomes if outcome.value is not None}
+        known = {category.name: False for category in self.vocabulary.categories}
+        return {**labels, **known, **{number.name: True for number in self.vocabulary.numbers}}
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.network.parameters()).device
@@ -205,41 +213,63 @@ class JourneyModel:
         return Answers(next_probs, outcome_probs, next_weights, outcome_weights)
 
     @torch.inference_mode()
-    def draws(self, log: EncodedLog, journeys: Journeys, *, n: int = 24, seed: int = 1) -> list[list[Rest]]:
+    def draws(
+        self,
+        log: EncodedLog,
+        journeys: Journeys,
+        *,
+        n: int = 24,
+        seed: int = 1,
+        keys: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, list[Rest]]]:
         """Draw ``n`` rests of each prefix; with ``n`` 0 the one that the likeliest activity at each step gives.
+
+        They come as they are made, so that those of a large log need not be kept.
 
         Args:
             log: Where the events are.
             journeys: The prefixes.
             n: Number of draws.
-            seed: Of the draws; those of a prefix depend on it and on the prefix only.
+            seed: Of the draws; those of a prefix depend on it and on its key only.
+            keys: Of each prefix, not negative; the place of its last event in the log if None.
+
+        Yields:
+            Number of the prefix, in any order, and its rests.
         """
-        made: list[list[Rest]] = [[] for _ in journeys.sizes]
         limit = max(2, 2 * self.facts.longest)
-        ends = journeys.ends
+        own = [int(end) for end in journeys.ends] if keys is None else keys
         for numbers, read, rows, sizes in self._read(log, journeys):
             encoded, _ = read.prefixes(*(torch.from_numpy(x).to(self.device) for x in (rows, sizes)))
             limits = [limit] * len(numbers)
             if n:
-                keys = [int(ends[number]) for number in numbers]
-                drawn = draw_rests(self.network, encoded, n=n, max_lens=limits, keys=keys, seed=seed)
+                chosen = [own[number] for number in numbers]
+                drawn = draw_rests(self.network, encoded, n=n, max_lens=limits, keys=chosen, seed=seed)
             else:
                 drawn = [[rest] for rest in likeliest_rests(self.network, encoded, max_lens=limits)]
             for number, rests in zip(numbers, drawn, strict=True):
-                made[number] = rests
-        return made
+                yield int(number), rests
 
     def rests(
-        self, log: EncodedLog, journeys: Journeys, *, n_draws: int = 24, seed: int = 1
+        self,
+        log: EncodedLog,
+        journeys: Journeys,
+        *,
+        n_draws: int = 24,
+        seed: int = 1,
+        keys: Sequence[int] | None = None,
     ) -> tuple[list[Rest], np.ndarray]:
         """Name the rest of each prefix: of ``n_draws`` rests the one most like all (see `draws`).
 
         Returns:
             The rests, and the similarity that the model expects of each (NaN without draws).
         """
-        chosen = [most_expected(drawn) for drawn in self.draws(log, journeys, n=n_draws, seed=seed)]
-        expected = np.array([value if n_draws else np.nan for _, value in chosen])
-        return [rest for rest, _ in chosen], expected
+        named: list[Rest] = [()] * len(journeys.sizes)
+        expected = np.full(len(named), np.nan)
+        for number, drawn in self.draws(log, journeys, n=n_draws, seed=seed, keys=keys):
+            named[number], value = most_expected(drawn)
+            if n_draws:
+                expected[number] = value
+        return named, expected
 
     def names(self, rest: Sequence[int]) -> tuple[str, ...]:
         """Names of ids."""
@@ -261,7 +291,7 @@ def load_journey_model(folder: str | Path, *, device: str = "auto") -> JourneyMo
         ModelFolderError: It is none of a model of journeys, or damaged.
     """
     folder = Path(folder)
-    if not (folder / FACTS).is_file():
+    if not is_journey_folder(folder):
         raise ModelFolderError(f"{folder}: not a model of journeys; make one with `regard journeys train`")
     try:
         facts = JourneyFacts.model_validate_json((folder / FACTS).read_bytes())

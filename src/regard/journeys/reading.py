@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,8 @@ class ReadingOptions:
         numbers: Columns to read as numbers, whatever they look like.
         categories: Columns to read as categories, whatever they look like.
         keep_duplicates: Keep events that are equal in every column.
+        kinds: For a model that exists: whether each of its columns, where the log has it, is one of numbers. They are
+            kept even where they say nothing in this log, and one activity is enough.
     """
 
     case: str | None = None
@@ -54,6 +56,7 @@ class ReadingOptions:
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     keep_duplicates: bool = False
+    kinds: Mapping[str, bool] | None = None
 
 
 def read_log(
@@ -107,6 +110,7 @@ def read_log(
         time_format=options.time_format,
         numbers=options.numbers,
         categories=options.categories,
+        kinds=options.kinds,
     )
     for batch in _guarded(batches, name, options, header):
         builder.add(batch)

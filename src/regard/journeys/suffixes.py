@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from rapidfuzz.distance import DamerauLevenshtein
+from rapidfuzz.process import cdist
 
 from regard.config import DecodingSettings
 from regard.decode.greedy import greedy_search
@@ -39,10 +40,7 @@ def most_expected(drawn: Sequence[Rest]) -> tuple[Rest, float]:
     counts = Counter(drawn)
     rests = sorted(counts, key=lambda rest: (-counts[rest], len(rest), rest))
     weights = np.array([counts[rest] for rest in rests], np.float64)
-    table = np.eye(len(rests))
-    for row, rest in enumerate(rests):
-        for column in range(row):
-            table[row, column] = table[column, row] = similarity(rest, rests[column])
+    table = cdist(rests, rests, scorer=DamerauLevenshtein.normalized_similarity, dtype=np.float64)
     expected = table @ weights / weights.sum()
     best = int(np.argmax(expected.round(9)))
     return rests[best], float(expected[best])

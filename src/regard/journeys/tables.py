@@ -6,36 +6,31 @@ import csv
 from datetime import datetime, timedelta
 from io import StringIO
 
-import numpy as np
-
 from regard.journeys.explanation import CaseStory, LogStory
+from regard.journeys.foretelling import foretell
 from regard.journeys.log import EventLog
-from regard.journeys.model import JourneyModel, Journeys
+from regard.journeys.model import JourneyModel
 
 __all__ = ["case_text", "causes_text", "predictions_csv"]
 
 
 def predictions_csv(model: JourneyModel, log: EventLog, *, n_draws: int = 24) -> str:
     """One row a case, in the log's order: what comes next after all its events, the rest, and the outcomes."""
-    encoded = model.encode(log)
-    whole = Journeys.whole([np.arange(a, b) for a, b in zip(log.offsets[:-1], log.offsets[1:], strict=True)])
-    answers = model.answer(encoded, whole)
-    rests, expected = model.rests(encoded, whole, n_draws=n_draws)
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     outcomes = [f"probability of {outcome.label}" for outcome in model.outcomes]
     writer.writerow(["case", "events", "next", "probability", "rest", "expected_similarity", *outcomes])
-    for case, name in enumerate(log.case_ids):
-        likeliest = int(answers.next_probs[case].argmax())
+    for name, found in zip(log.case_ids, foretell(model, log, n_draws=n_draws), strict=True):
+        likeliest, probability = found.next[0]
         writer.writerow(
             [
                 name,
-                whole.sizes[case],
-                model.vocabulary.activity(likeliest),
-                f"{answers.next_probs[case, likeliest]:.4f}",
-                " > ".join(model.names(rests[case])),
-                "" if np.isnan(expected[case]) else f"{expected[case]:.4f}",
-                *(f"{p:.4f}" for p in answers.outcome_probs[case]),
+                found.n_events,
+                likeliest,
+                f"{probability:.4f}",
+                " > ".join(found.rest),
+                "" if found.expected is None else f"{found.expected:.4f}",
+                *(f"{p:.4f}" for _, p in found.outcomes),
             ]
         )
     return out.getvalue()

@@ -11,7 +11,7 @@ from regard.seq2seq import Seq2Seq
 from regard.serve.batching import Batch
 from regard.serve.catalogue import Catalogue
 
-__all__ = ["ExplainKey", "PredictKey", "ScoreKey", "make_answerer"]
+__all__ = ["ExplainKey", "JourneysKey", "PredictKey", "ScoreKey", "make_answerer"]
 
 Options = tuple[tuple[str, Any], ...]
 """Settings of the decoding as sorted pairs, so that equal settings are equal keys."""
@@ -40,6 +40,15 @@ class ExplainKey:
     options: Options
 
 
+@dataclass(frozen=True)
+class JourneysKey:
+    """Journeys to be foretold by a model."""
+
+    model: str
+    draws: int
+    explain: bool
+
+
 def make_answerer(catalogue: Catalogue) -> Callable[[Batch], Sequence[Any]]:
     """Return the function that answers batches with the models of a catalogue."""
 
@@ -52,6 +61,9 @@ def make_answerer(catalogue: Catalogue) -> Callable[[Batch], Sequence[Any]]:
         if isinstance(key, ExplainKey):
             model = catalogue.get(key.model).model
             return [_explain(model, source, target, key.options) for source, target in batch.inputs]
+        if isinstance(key, JourneysKey):
+            served = catalogue.journeys(key.model)
+            return served.answer(batch.inputs, draws=key.draws, explain=key.explain)
         raise TypeError(f"no way to answer {type(key).__name__}")
 
     return answer

@@ -15,7 +15,7 @@ from regard.serve.description import describe
 from regard.serve.guards import BodyLimit, KeyGuard, SafeHeaders
 from regard.serve.metrics import MetricsMiddleware
 from regard.serve.problems import FaultGuard, add_handlers
-from regard.serve.routes import explain, health, libretranslate, models, page, predict, score
+from regard.serve.routes import explain, health, journeys, libretranslate, models, page, predict, score
 from regard.serve.service import Service
 from regard.serve.settings import ServeSettings
 
@@ -39,7 +39,7 @@ def create_app(catalogue: Catalogue, settings: ServeSettings) -> FastAPI:
     app = FastAPI(
         title="regard",
         version=regard.__version__,
-        summary="Attentional sequence-to-sequence models: predict, score, explain.",
+        summary="Attentional sequence-to-sequence models: predict, score, explain; and journeys.",
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
@@ -53,7 +53,7 @@ def create_app(catalogue: Catalogue, settings: ServeSettings) -> FastAPI:
     )
     app.state.service = service
     add_handlers(app)
-    for routes in (predict, score, explain, models, libretranslate, health, page):
+    for routes in (predict, score, explain, journeys, models, libretranslate, health, page):
         app.include_router(routes.router)
     page.mount_files(app)
     describe(app, settings)

@@ -11,12 +11,14 @@ from typing import Any
 
 from regard.errors import ConfigError, RegardError, did_you_mean
 from regard.seq2seq import Seq2Seq
+from regard.serve.journeys import ServedJourneys
 from regard.serve.problems import Problem
 
 __all__ = ["Catalogue", "ServedModel", "parse_languages", "parse_names"]
 
 _CORPUS_PAIR = re.compile(r"^[a-z0-9]+:([a-z]{2,3})-([a-z]{2,3})(?![a-z-])")
 _CODE = re.compile(r"^[A-Za-z][A-Za-z0-9]{1,7}(-[A-Za-z0-9]{1,8})*$")
+_OF_TEXTS, _OF_JOURNEYS = "of texts (POST /v1/predict)", "of journeys (POST /v1/journeys)"
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
@@ -85,38 +87,44 @@ class ServedModel:
 
 
 class Catalogue:
-    """Models by name; the first is the one that is used when none is named.
+    """Models by name; the first of its kind is the one that is used when none is named.
 
     Args:
-        models: At least one.
+        models: Models of texts.
+        journeys: Models of journeys, under other names.
     """
 
-    def __init__(self, models: Sequence[ServedModel]) -> None:
+    def __init__(self, models: Sequence[ServedModel], journeys: Sequence[ServedJourneys] = ()) -> None:
         self._models = {served.name: served for served in models}
-        self.default = models[0]
+        self._journeys = {served.name: served for served in journeys}
         # Settings are checked for each request, and most requests ask for the same.
         self._decoding = lru_cache(1024)(self._check_decoding)
 
     def __iter__(self) -> Any:
         return iter(self._models.values())
 
+    @property
+    def all_journeys(self) -> list[ServedJourneys]:
+        """The models of journeys."""
+        return list(self._journeys.values())
+
     def get(self, name: str | None) -> ServedModel:
-        """The model of a name.
+        """The model of texts of a name.
 
         Raises:
             Problem: There is none.
         """
-        if name is None:
-            return self.default
-        if name not in self._models:
-            names = list(self._models)
-            raise Problem(
-                404,
-                "no_such_model",
-                f"there is no model of this name; the models are {', '.join(names)}{did_you_mean(name, names)}",
-                field="model",
-            )
-        return self._models[name]
+        found: ServedModel = _choose(name, self._models, self._journeys, _OF_TEXTS, _OF_JOURNEYS)
+        return found
+
+    def journeys(self, name: str | None) -> ServedJourneys:
+        """The model of journeys of a name.
+
+        Raises:
+            Problem: There is none.
+        """
+        found: ServedJourneys = _choose(name, self._journeys, self._models, _OF_JOURNEYS, _OF_TEXTS)
+        return found
 
     def check_decoding(self, name: str, options: tuple[tuple[str, Any], ...]) -> None:
         """Refuse settings that do not fit a model.
@@ -134,6 +142,37 @@ class Catalogue:
         except RegardError as error:
             return str(error).replace("decoding: ", "")
         return None
+
+
+def _choose(
+    name: str | None, own: Mapping[str, Any], others: Mapping[str, Any], kind: str, other_kind: str
+) -> Any:
+    """The model of a name among those of one kind, or the first if none is named.
+
+    Raises:
+        Problem: There is none; what to ask instead.
+    """
+    names = list(own)
+    if name is not None and name in own:
+        return own[name]
+    if name is None and names:
+        return own[names[0]]
+    if name in others:
+        raise Problem(
+            422,
+            "other_kind",
+            f"this model is one {other_kind}, and this path needs one {kind}",
+            field="model",
+        )
+    if not names:
+        raise Problem(404, "no_such_model", f"this server has no model {kind}", field="model")
+    assert name is not None
+    raise Problem(
+        404,
+        "no_such_model",
+        f"there is no model of this name; the models are {', '.join(names)}{did_you_mean(name, names)}",
+        field="model",
+    )
 
 
 def parse_names(first: Path, others: Sequence[str]) -> dict[str, Path]:

@@ -37,6 +37,9 @@ def _limit(description: dict[str, Any], settings: ServeSettings) -> None:
     schemas["ExplainRequest"]["properties"]["input"].update(text)
     for field in ("source", "target"):
         schemas["PairBody"]["properties"][field].update(text)
+    schemas["JourneysRequest"]["properties"]["cases"]["maxItems"] = settings.max_inputs
+    schemas["JourneysRequest"]["properties"]["draws"]["maximum"] = settings.max_draws
+    schemas["JourneyCase"]["properties"]["events"]["maxItems"] = settings.max_events
     # FastAPI's own form of a validation error is never sent.
     schemas.pop("HTTPValidationError", None)
     schemas.pop("ValidationError", None)

@@ -9,6 +9,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 __all__ = [
     "ErrorBody",
     "ExplainRequest",
+    "JourneyCase",
+    "JourneyEvent",
+    "JourneysRequest",
+    "JourneysResponse",
     "ModelList",
     "PredictRequest",
     "PredictResponse",
@@ -136,6 +140,80 @@ class ExplainRequest(_Decoding):
     )
 
 
+class JourneyEvent(BaseModel):
+    """What happened, and when."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    activity: Text
+    time: str | int = Field(
+        description="ISO 8601, with or without a zone (then UTC), or milliseconds since 1970 UTC."
+    )
+    attributes: dict[Text, Text | int | float | None] = Field(
+        default={}, description="Further columns that the model knows (see `GET /v1/models`), by name."
+    )
+
+
+class JourneyCase(BaseModel):
+    """A journey as far as it is known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: Text | None = Field(default=None, description="Given back with the answer.")
+    events: list[JourneyEvent] = Field(min_length=1, description="In the order of time.")
+
+
+class JourneysRequest(_Request):
+    """Journeys to be foretold."""
+
+    cases: list[JourneyCase] = Field(
+        min_length=1,
+        examples=[
+            [{"id": "A7", "events": [{"activity": "application submitted", "time": "2026-12-01T09:30:00"}]}]
+        ],
+    )
+    draws: int = Field(
+        default=24,
+        ge=0,
+        description="Rests drawn to name the one most like all; 0 for the likeliest activity at each step.",
+    )
+    explain: bool = Field(default=False, description="Return how much each event was attended to.")
+
+
+class NextBody(BaseModel):
+    """An activity that may come next; the end of the journey is `(end)`."""
+
+    activity: str
+    probability: float
+
+
+class OutcomeBody(BaseModel):
+    """An outcome and its probability."""
+
+    outcome: str
+    probability: float
+    weights: list[float] | None = Field(default=None, description="Attention to each event.")
+
+
+class ForetoldBody(BaseModel):
+    """What is foretold of one journey."""
+
+    id: str | None
+    n_events: int
+    next: list[NextBody] = Field(description="The likeliest first.")
+    rest: list[str] = Field(description="The rest most like all that were drawn.")
+    expected_similarity: float | None = Field(description="Of the rest to what comes; null without draws.")
+    outcomes: list[OutcomeBody]
+    next_weights: list[float] | None = Field(default=None, description="Attention to each event.")
+
+
+class JourneysResponse(BaseModel):
+    """Answers in the order of the cases."""
+
+    model: str
+    journeys: list[ForetoldBody]
+
+
 class ModelBody(BaseModel):
     """A model of the server."""
 
@@ -161,12 +239,28 @@ class LimitsBody(BaseModel):
     max_inputs: int
     max_beam: int
     max_output_length: int
+    max_events: int
+    max_draws: int
+
+
+class JourneyModelBody(BaseModel):
+    """A model of journeys, and what it knows."""
+
+    name: str
+    activities: list[str]
+    categories: list[str]
+    numbers: list[str]
+    outcomes: list[str]
+    max_events_read: int
+    parameters: int
+    version: str
 
 
 class ModelList(BaseModel):
-    """The models; the first is the one that is used when none is named."""
+    """The models of each kind; the first is the one that is used when none is named."""
 
     models: list[ModelBody]
+    journeys: list[JourneyModelBody]
     limits: LimitsBody
     key_needed: bool
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from regard.errors import ConfigError
 from regard.folder import load_model
+from regard.journeys import is_journey_folder
 from regard.serve.catalogue import Catalogue, ServedModel, languages_of
+from regard.serve.journeys import open_journeys
 from regard.serve.settings import ServeSettings
 
 __all__ = ["open_catalogue", "serve"]
@@ -29,13 +31,16 @@ def open_catalogue(
     Raises:
         ModelFolderError: What is wrong with which folder.
     """
-    models = []
+    models, journeys = [], []
     for name, folder in folders.items():
+        if is_journey_folder(folder):
+            journeys.append(open_journeys(name, folder, device=device))
+            continue
         model = load_model(folder, device=device)
         model.predict(["1"])
         pair = languages.get(name) or languages_of(model.facts.data)
         models.append(ServedModel(name, model, pair))
-    return Catalogue(models)
+    return Catalogue(models, journeys)
 
 
 def _set_up_logging(level: str) -> None:
@@ -79,7 +84,7 @@ def serve(
         raise ConfigError(f"--host {host} --port {port}: cannot listen there ({reason})") from None
     socket.listen(config.backlog)  # from here on nobody is turned away
     shown = f"[{host}]" if ":" in host else host
-    names = ", ".join(served.name for served in catalogue)
+    names = ", ".join(served.name for served in (*catalogue, *catalogue.all_journeys))
     sys.stderr.write(f"serving {names} at http://{shown}:{socket.getsockname()[1]}/ (Ctrl-C stops)\n")
     sys.stderr.flush()
     # uvicorn raises the signal once more after its shutdown; by then all is done, and the end is a good one.

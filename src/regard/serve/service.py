@@ -49,14 +49,7 @@ class Service:
             Problem: What is over which limit.
         """
         limits = self.settings
-        if len(texts) > limits.max_inputs:
-            raise Problem(
-                413,
-                "too_many_inputs",
-                f"{item.partition('.')[0]} has {len(texts):,} items, the limit is {limits.max_inputs:,}; send "
-                "them in several requests",
-                field=item.partition(".")[0],
-            )
+        self.check_count(len(texts), item.partition(".")[0])
         for place, text in enumerate(texts):
             if len(text) > limits.max_input_length:
                 raise Problem(
@@ -66,6 +59,21 @@ class Service:
                     f"{limits.max_input_length:,}; shorten or divide it",
                     field=item.format(place),
                 )
+
+    def check_count(self, n: int, field: str) -> None:
+        """Refuse too many inputs in one request.
+
+        Raises:
+            Problem: How many there are, and the limit.
+        """
+        limit = self.settings.max_inputs
+        if n > limit:
+            raise Problem(
+                413,
+                "too_many_inputs",
+                f"{field} has {n:,} items, the limit is {limit:,}; send them in several requests",
+                field=field,
+            )
 
     def check_options(self, name: str, options: tuple[tuple[str, Any], ...]) -> None:
         """Refuse settings of the decoding that are over a limit or do not fit the model.

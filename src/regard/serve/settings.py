@@ -27,6 +27,10 @@ class ServeSettings(BaseModel):
     """Widest beam that a request may ask for."""
     max_output_length: int = Field(default=1_000, ge=1)
     """Largest `max_len` that a request may ask for, in tokens."""
+    max_events: int = Field(default=1_000, ge=1)
+    """Most events of a journey in a request."""
+    max_draws: int = Field(default=200, ge=0)
+    """Most rests that a request may have drawn for each journey."""
     queue: int = Field(default=2_048, ge=1)
     """Most inputs that wait at a time; above, requests get 503."""
     timeout: float = Field(default=30.0, gt=0)

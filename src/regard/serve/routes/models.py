@@ -23,8 +23,16 @@ async def models(service: Annotated[Service, Depends(service_of)]) -> JSONRespon
     return JSONResponse(
         {
             "models": [served.describe() for served in service.catalogue],
+            "journeys": [served.describe() for served in service.catalogue.all_journeys],
             "limits": limits.model_dump(
-                include={"max_input_length", "max_inputs", "max_beam", "max_output_length"}
+                include={
+                    "max_input_length",
+                    "max_inputs",
+                    "max_beam",
+                    "max_output_length",
+                    "max_events",
+                    "max_draws",
+                }
             ),
             "key_needed": limits.api_key is not None,
         }

@@ -38,6 +38,11 @@ async function begin() {
     return;
   }
   node("key-form").hidden = true;
+  if (!models.length) {
+    complain(new Error("This server has models of journeys only: POST /v1/journeys, described at /docs."));
+    form.querySelectorAll("input, textarea, select, button").forEach((one) => (one.disabled = true));
+    return;
+  }
   model.replaceChildren(...models.map(({ name }) => new Option(name, name)));
   node("model-choice").hidden = models.length < 2;
   beam.max = limits.max_beam;
