@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from regard.config import DecodingSettings, ModelSettings
 from regard.decode.hypothesis import Hypothesis
-from regard.native.library import Job, Library, Result, Settings
-from regard.native.weights import PreparedModel
+from regard.native.library import Job, Library, Result, Settings, load_library
+from regard.native.weights import PreparedModel, unsupported
 
-__all__ = ["NativeEngine", "cannot_search"]
+__all__ = ["NativeEngine", "make_native_engine", "why_not"]
 
 _ROWS = 320
 """Hypotheses advanced together: enough to use the processor's units, few enough to stay in its caches."""
@@ -21,7 +22,32 @@ _ROWS_FOR_A_THREAD = 64
 """With fewer hypotheses than this for each, more threads would only wait."""
 
 
-def cannot_search(settings: DecodingSettings) -> str:
+ENGINE_VARIABLE = "REGARD_ENGINE"
+"""The environment variable that may say torch, so that this library is never used."""
+
+
+def why_not(model: ModelSettings, settings: DecodingSettings) -> str:
+    """Why the library cannot decode so here, or an empty string."""
+    if os.environ.get(ENGINE_VARIABLE) == "torch":
+        return f"{ENGINE_VARIABLE} says torch"
+    library = load_library()
+    if isinstance(library, str):
+        return library
+    if settings.precision == "bfloat16" and library.name != "AMX":
+        return "bfloat16 without AMX"
+    return unsupported(model) or _cannot_search(settings)
+
+
+def make_native_engine(
+    model: ModelSettings, weights: Mapping[str, np.ndarray], *, precision: str, threads: int
+) -> NativeEngine:
+    """Make an engine where `why_not` has nothing against it; the arguments are those of `NativeEngine`."""
+    library = load_library()
+    assert not isinstance(library, str)
+    return NativeEngine(library, model, weights, precision=precision, threads=threads)
+
+
+def _cannot_search(settings: DecodingSettings) -> str:
     """What of the decoding the library lacks, or an empty string."""
     if settings.sample:
         return "sampling"
@@ -62,7 +88,7 @@ class NativeEngine:
 
         Args:
             sources: Token ids, each ending in the end token.
-            settings: Beam, n-best and length penalty; nothing that `cannot_search` names.
+            settings: Beam, n-best and length penalty; nothing that `why_not` names.
             max_lens: Longest output of each source in tokens, the end counted.
 
         Returns:

@@ -104,7 +104,9 @@ class PreparedModel:
             embedding: What the layer reads, if these are tokens.
             n_inputs: How many of the first inputs to take; the others get a product of their own.
         """
-        get = {key: self._weights[f"{name}.{key}_l0"] for key in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+        get = {
+            key: self._weights[f"{name}.{key}_l0"] for key in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        }
         input_weight, size = get["weight_ih"][:, :n_inputs], get["weight_hh"].shape[1]
         is_gru = self._settings.cell == "gru"
         bias = get["bias_ih"] if is_gru else get["bias_ih"] + get["bias_hh"]
@@ -122,7 +124,9 @@ class PreparedModel:
         directions = ("forwards", "backwards")[: self.struct.directions]
         embedding = self._weights["encoder.embedding.weight"]
         layers = [
-            self._layer(f"encoder.layers.{number}.{direction}.kernel", embedding=None if number else embedding)
+            self._layer(
+                f"encoder.layers.{number}.{direction}.kernel", embedding=None if number else embedding
+            )
             for number in range(self._settings.encoder_layers)
             for direction in directions
         ]
