@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 help:  ## what can be made
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/	/'
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/regard/native/csrc/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "regard needs Python 3.10 or newer; pass PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'

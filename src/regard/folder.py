@@ -1,5 +1,7 @@
 """The model folder: JSON, safetensors and a model card, each file written atomically; nothing is unpickled.
 
+Reading all but the weights needs no torch, so that `regard predict` can do without.
+
 ::
 
     model/
@@ -17,20 +19,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import nn
 
 from regard.atomic import write_atomically, write_text
 from regard.config import Config, load_config
 from regard.data.tokenizers import Tokenizer
-from regard.device import choose_device
 from regard.errors import ConfigError, ModelFolderError
 from regard.facts import Facts
-from regard.nn.model import EncoderDecoder
-from regard.seq2seq import Seq2Seq
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from regard.nn.model import EncoderDecoder
+    from regard.seq2seq import Seq2Seq
 
 __all__ = [
     "load_facts",
@@ -48,6 +52,8 @@ SOURCE, TARGET = "source.tokenizer.json", "target.tokenizer.json"
 
 def new_network(config: Config, *, source_size: int, target_size: int) -> EncoderDecoder:
     """Make a network with new weights for a configuration and sizes of vocabularies."""
+    from regard.nn.model import EncoderDecoder
+
     return EncoderDecoder(
         config.model,
         source_size=source_size,
@@ -69,6 +75,8 @@ def save_frame(
 
 def save_weights(folder: Path, model: nn.Module) -> None:
     """Write the weights, float32, without the second name of tied ones."""
+    from safetensors.torch import save_file
+
     tensors = {name: value.detach().cpu().float().contiguous() for name, value in model.named_parameters()}
     write_atomically(folder / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
 
@@ -162,6 +170,9 @@ def load_model(folder: str | Path, *, device: str = "auto") -> Seq2Seq:
     Raises:
         ModelFolderError: What is missing, damaged or of another version, and in which file.
     """
+    from regard.device import choose_device
+    from regard.seq2seq import Seq2Seq
+
     folder = Path(folder)
     config = load_settings(folder)
     source_tokenizer, target_tokenizer = load_tokenizers(folder)

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from regard.answering import Predictor, Watcher
 from regard.config import Config, DecodingSettings
 from regard.data.tokenizers import Tokenizer
-from regard.decode.align import copy_unknown
 from regard.decode.forced import force
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import search
-from regard.decode.stream import answer_group, stream
 from regard.decode.watch import Step, WatchedEngine
 from regard.device import choose_precision
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError
 from regard.facts import Facts
+from regard.native.engine import NativeEngine, make_native_engine, why_not
 from regard.nn.engine import Precision, make_engine
 from regard.nn.model import EncoderDecoder
 from regard.nn.replay import Replay, replay
 from regard.nn.types import EOS, PAD, StepEngine
-from regard.prediction import EOS_LABEL, PartialOutput, Prediction
+from regard.prediction import PartialOutput, Prediction
 
 __all__ = ["Seq2Seq", "Watcher"]
 
-Watcher = Callable[[int, PartialOutput], None]
-"""Called with the place of a source and its leading unfinished hypothesis."""
 
-
-class Seq2Seq:
+class Seq2Seq(Predictor):
     """A model that answers.
 
     Args:
@@ -52,9 +49,12 @@ class Seq2Seq:
         target_tokenizer: Tokenizer,
         facts: Facts,
     ) -> None:
-        self.config, self.model, self.facts = config, model.eval(), facts
-        self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
+        super().__init__(
+            config, source_tokenizer=source_tokenizer, target_tokenizer=target_tokenizer, facts=facts
+        )
+        self.model = model.eval()
         self._engine: tuple[Any, StepEngine] | None = None
+        self._native: tuple[Any, NativeEngine] | None = None
 
     def engine(self, precision: Precision = "float32") -> StepEngine:
         """The model made ready for decoding; made anew when its weights have changed.
@@ -88,73 +88,6 @@ class Seq2Seq:
         from regard.folder import save_model
 
         save_model(self, Path(folder))
-
-    def decoding(self, **overrides: Any) -> DecodingSettings:
-        """Return the model's decoding settings with some of them replaced.
-
-        Raises:
-            ConfigError: A setting is unknown or does not fit.
-        """
-        from regard.config import make_config
-
-        # Asking for fewer beams than the default n-best, or sampling, should not need a second option.
-        settings = {
-            **self.config.decoding.model_dump(),
-            **{k: v for k, v in overrides.items() if v is not None},
-        }
-        model = self.config.model.model_dump()
-        return make_config({"decoding": settings, "model": model}, origin="decoding").decoding
-
-    def predict(
-        self, sources: Iterable[str], *, watch: Watcher | None = None, **overrides: Any
-    ) -> list[Prediction]:
-        """Answer each source; one prediction each, in order.
-
-        Args:
-            sources: Texts; a blank one gets a blank prediction.
-            watch: Called after each step of the search with the place of a source, counted from 0, and its
-                leading unfinished hypothesis (see `regard.decode.watch`).
-            overrides: Settings of `DecodingSettings`, such as ``beam=5, nbest=3``; with ``nbest`` above 1
-                each prediction carries its ``alternatives``.
-
-        Raises:
-            ConfigError: A setting is unknown or does not fit.
-            DataError: An input is too long and ``long_inputs`` is ``error``.
-        """
-        if isinstance(sources, str):
-            raise ConfigError("predict takes a list of sources, not one string: put it in a list")
-        settings = self.decoding(**overrides)
-        numbered = list(enumerate(sources, 1))
-        window = self._window(settings)
-        made: list[Prediction] = []
-        for start in range(0, len(numbered), window):
-            group = answer_group(
-                numbered[start : start + window],
-                lambda lines: self._answer(lines, settings, "input", watch=watch),
-                blank=_blank,
-            )
-            made.extend(prediction for _, _, prediction in group)
-        return made
-
-    def predict_lines(
-        self, lines: Iterator[tuple[int, str]], *, settings: DecodingSettings, name: str = "input"
-    ) -> Iterator[tuple[int, Prediction]]:
-        """Answer numbered lines as they come, in order, in bounded memory.
-
-        Args:
-            lines: Numbers and texts.
-            settings: How to search.
-            name: What errors call the lines' origin.
-
-        Yields:
-            The line's number and its prediction.
-        """
-
-        def answer(numbered: list[tuple[int, str]]) -> list[Prediction]:
-            return self._answer(numbered, settings, name)
-
-        for number, _, prediction in stream(lines, answer, window=self._window(settings), blank=_blank):
-            yield number, prediction
 
     def score(
         self,
@@ -213,54 +146,46 @@ class Seq2Seq:
             made += [hypothesis.score for hypothesis in hypotheses]
         return made
 
-    @staticmethod
-    def _window(settings: DecodingSettings) -> int:
-        """Lines answered together: enough to fill some batches with like lengths."""
-        return max(1024, 8 * settings.batch_size)
-
-    def _answer(
+    def _search(
         self,
-        numbered: list[tuple[int, str]],
-        settings: DecodingSettings,
-        name: str,
+        sources: Sequence[list[int]],
         *,
-        watch: Watcher | None = None,
-    ) -> list[Prediction]:
-        """Answer some lines together: by length in batches, returned in order."""
-        numbers, texts = [number for number, _ in numbered], [text for _, text in numbered]
-        limit = self.config.data.max_source_len
-        encoded = self.source_tokenizer.encode_batch(texts)
-        made: list[Prediction | None] = [None] * len(texts)
-        notes: dict[int, str] = {}
-        for row, ids in enumerate(encoded):
-            if len(ids) > limit:
-                notes[row] = self._handle_long(ids, numbers[row], settings.long_inputs, name)
-                if settings.long_inputs == "skip":
-                    made[row] = Prediction(texts[row], "", finished=False, note=notes[row])
-        order = sorted(
-            (row for row in range(len(texts)) if made[row] is None), key=lambda row: len(encoded[row])
-        )
+        settings: DecodingSettings,
+        max_lens: Sequence[int],
+        numbers: Sequence[int],
+        watch: Watcher | None,
+    ) -> list[list[Hypothesis]]:
+        native = None if watch is not None else self._native_engine(settings)
+        if native is not None:
+            return native.search([[*ids, EOS] for ids in sources], settings=settings, max_lens=max_lens)
         engine = self.engine(settings.precision)
-        for start in range(0, len(order), settings.batch_size):
-            rows = order[start : start + settings.batch_size]
-            source, source_lens = self._tensors([encoded[row] for row in rows])
-            max_lens = [
-                1 + (settings.max_len or self.facts.length_limit(len(encoded[row]) + 1)) for row in rows
-            ]
-            with torch.inference_mode():
-                found = search(
-                    engine if watch is None else self._watched(engine, [numbers[row] for row in rows], watch),
-                    source,
-                    source_lens,
-                    settings=settings,
-                    max_lens=max_lens,
-                    keys=[numbers[row] for row in rows],
-                )
-            for row, hypotheses in zip(rows, found, strict=True):
-                made[row] = self._best(texts[row], hypotheses, settings, notes.get(row, ""))
-        return [prediction for prediction in made if prediction is not None]
+        source, source_lens = self._tensors(list(sources))
+        with torch.inference_mode():
+            return search(
+                engine if watch is None else self._watched(engine, numbers, watch),
+                source,
+                source_lens,
+                settings=settings,
+                max_lens=max_lens,
+                keys=list(numbers),
+            )
 
-    def _watched(self, engine: StepEngine, numbers: list[int], watch: Watcher) -> StepEngine:
+    def _native_engine(self, settings: DecodingSettings) -> NativeEngine | None:
+        """The engine that decodes without torch, if the model, the settings and the machine allow it."""
+        if self.device.type != "cpu" or why_not(self.config.model, settings):
+            return None
+        parameters = dict(self.model.named_parameters())
+        threads = torch.get_num_threads()
+        key = (settings.precision, threads, tuple((p.data_ptr(), p._version) for p in parameters.values()))
+        if self._native is None or self._native[0] != key:
+            weights = {name: value.detach().float().numpy() for name, value in parameters.items()}
+            engine = make_native_engine(
+                self.config.model, weights, precision=settings.precision, threads=threads
+            )
+            self._native = key, engine
+        return self._native[1]
+
+    def _watched(self, engine: StepEngine, numbers: Sequence[int], watch: Watcher) -> StepEngine:
         """The engine with its steps shown, of the sources of these numbers."""
 
         def report(step: Step) -> None:
@@ -277,70 +202,9 @@ class Seq2Seq:
 
         return WatchedEngine(engine, report)
 
-    def _handle_long(self, ids: list[int], number: int, policy: str, name: str) -> str:
-        """Cut, skip or refuse an input over the limit; returns what is to be said of it."""
-        limit = self.config.data.max_source_len
-        found = f"{len(ids):,} source tokens, the limit is {limit:,}"
-        if policy == "error":
-            raise DataError(
-                f"{found}; shorten it, or pass --long-inputs truncate or skip", path=name, line=number
-            )
-        del ids[limit:]
-        return f"{found}: {'the rest was cut off' if policy == 'truncate' else 'skipped'}"
-
-    def _best(
-        self, text: str, hypotheses: Sequence[Hypothesis], settings: DecodingSettings, note: str
-    ) -> Prediction:
-        pieces = self.source_tokenizer.tokens(text) if settings.copy_unknown else []
-        made = []
-        for hypothesis in hypotheses:
-            copies = copy_unknown(hypothesis, pieces) if settings.copy_unknown else {}
-            made.append(self._prediction(text, hypothesis, copies, note=note))
-        if settings.nbest == 1:
-            return made[0]
-        from dataclasses import replace
-
-        return replace(made[0], alternatives=tuple(made))
-
-    def _prediction(
-        self,
-        source: str,
-        hypothesis: Hypothesis,
-        copies: dict[int, str],
-        *,
-        text: str | None = None,
-        note: str = "",
-    ) -> Prediction:
-        target = self.target_tokenizer
-        tokens = [copies.get(place, target.token(token)) for place, token in enumerate(hypothesis.tokens)]
-        source_tokens, unknown = self.source_tokenizer.pieces(source)
-        weights = hypothesis.weights
-        if weights is not None and len(source_tokens) + 1 > weights.shape[2]:  # a truncated source
-            source_tokens = source_tokens[: weights.shape[2] - 1]
-        return Prediction(
-            source=source,
-            text=target.decode(hypothesis.tokens, replacements=copies) if text is None else text,
-            score=hypothesis.score,
-            normalised=hypothesis.normalised,
-            source_tokens=(*source_tokens, EOS_LABEL),
-            target_tokens=(*tokens, EOS_LABEL) if hypothesis.finished else tuple(tokens),
-            token_log_probs=tuple(hypothesis.token_log_probs),
-            attention_heads=weights,
-            unknown=tuple(unknown),
-            finished=hypothesis.finished,
-            note=note,
-            step_ids=(*hypothesis.tokens, EOS) if hypothesis.finished else tuple(hypothesis.tokens),
-            source_kind=self.source_tokenizer.kind,
-            target_kind=target.kind,
-        )
-
     def _tensors(self, sources: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         tokens, lengths = _padded([[*ids, EOS] for ids in sources])
         return tokens.to(self.device), lengths.to(self.device)
-
-
-def _blank(text: str) -> Prediction:
-    return Prediction(text, "")
 
 
 def _padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -15,6 +15,7 @@ from regard.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from regard.answering import Predictor
     from regard.seq2seq import Seq2Seq
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "decoding_options",
     "nested",
     "open_model",
+    "open_predictor",
     "read_references",
 ]
 
@@ -92,6 +94,15 @@ def open_model(folder: Path, *, device: str, threads: int) -> Seq2Seq:
     set_threads(threads)
     keep_freed_memory()
     return load_model(folder, device=device)
+
+
+def open_predictor(folder: Path, *, device: str, threads: int, options: dict[str, Any]) -> Predictor:
+    """Load a model for predictions only: without torch where that can be."""
+    from regard.native.predictor import open_native
+
+    return open_native(folder, device=device, threads=threads, overrides=options) or open_model(
+        folder, device=device, threads=threads
+    )
 
 
 def decoding_options(**options: Any) -> dict[str, Any]:

@@ -71,31 +71,30 @@ def predict(
     N lines in give N lines out, in order; a blank line gives a blank line. Lines that are there together are
     answered together, and a line that comes alone is answered at once.
     """
-    from regard.cli.common import open_model
+    from regard.cli.common import open_predictor
     from regard.data.lines import iter_lines
     from regard.errors import ConfigError
 
     if format not in ("text", "tsv", "jsonl"):
         raise ConfigError(f"--format {format!r} is none of text, tsv, jsonl")
-    loaded = open_model(model, device=device, threads=threads)
-    settings = loaded.decoding(
-        **decoding_options(
-            beam=beam,
-            nbest=nbest,
-            length_penalty=length_penalty,
-            coverage_penalty=coverage_penalty,
-            max_len=max_len,
-            sample=sample or None,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-            copy_unknown=copy_unknown or None,
-            long_inputs=long_inputs,
-            batch_size=batch_size,
-            precision=precision,
-        )
+    options = decoding_options(
+        beam=beam,
+        nbest=nbest,
+        length_penalty=length_penalty,
+        coverage_penalty=coverage_penalty,
+        max_len=max_len,
+        sample=sample or None,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        copy_unknown=copy_unknown or None,
+        long_inputs=long_inputs,
+        batch_size=batch_size,
+        precision=precision,
     )
+    loaded = open_predictor(model, device=device, threads=threads, options=options)
+    settings = loaded.decoding(**options)
     lines = iter_lines(input, encoding=encoding or loaded.config.data.encoding)
     with _opened(output) as out:
         for number, prediction in loaded.predict_lines(lines, settings=settings, name=input):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.decode.hypothesis import Hypothesis
-from regard.nn.types import UNK
+from regard.nn.ids import UNK
 
 __all__ = ["best_sources", "copy_unknown"]
 

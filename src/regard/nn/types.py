@@ -12,10 +12,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["EOS", "PAD", "UNK", "AttentionMask", "DecoderState", "Memory", "StepEngine", "StepOutput"]
+from regard.nn.ids import EOS, PAD, UNK
 
-PAD, EOS, UNK = 0, 1, 2
-"""Reserved ids of every vocabulary: padding, end (and first decoder input), unknown."""
+__all__ = ["EOS", "PAD", "UNK", "AttentionMask", "DecoderState", "Memory", "StepEngine", "StepOutput"]
 
 
 @dataclass(frozen=True)
