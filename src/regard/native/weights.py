@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,11 @@ def unsupported(settings: ModelSettings) -> str:
     return ""
 
 
+def _unpack(library: Library, products: list[Product]) -> None:
+    for product in products:
+        library.unpack(ctypes.byref(product))
+
+
 class PreparedModel:
     """A model in the library's memory, freed with this object.
 
@@ -55,15 +61,13 @@ class PreparedModel:
         self._precision = _PRECISIONS[precision]
         self._kept: list[Any] = []
         self._products: list[Product] = []
+        # Not at the interpreter's exit, when ctypes is half gone; then the system frees it.
+        weakref.finalize(self, _unpack, library, self._products).atexit = False
         self.struct = Model(kernels=library.kernels)
         self._set_sizes()
         self._set_encoder()
         self._set_context()
         self._set_decoder()
-
-    def __del__(self) -> None:
-        for product in getattr(self, "_products", ()):
-            self._library.unpack(ctypes.byref(product))
 
     def _array(self, values: np.ndarray) -> int:
         """The address of numbers that live as long as this object."""
