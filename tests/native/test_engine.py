@@ -10,7 +10,8 @@ import torch
 
 from regard.config import DecodingSettings, ModelSettings
 from regard.decode.search import search
-from regard.native.engine import NativeEngine, why_not
+from regard.errors import ConfigError
+from regard.native.engine import NativeEngine, uses_native, why_not
 from regard.native.library import FILE, Library, load_library
 from regard.nn.engine import make_engine
 from regard.nn.ids import EOS
@@ -178,8 +179,20 @@ def test_bfloat16_is_near(tmp_path):
 )
 def test_what_it_cannot_do_is_left_to_torch(model, decoding, reason, monkeypatch):
     monkeypatch.delenv("REGARD_ENGINE", raising=False)
-    found = why_not(ModelSettings(**model), DecodingSettings(**decoding))
+    settings = ModelSettings(**model), DecodingSettings(**decoding)
+    found = why_not(*settings)
     assert reason in found
     assert bool(found) == bool(reason)
+    assert uses_native(*settings) != bool(reason)
+    monkeypatch.setenv("REGARD_ENGINE", "native")
+    if reason:
+        with pytest.raises(ConfigError, match=f"engine native cannot decode so here .*{reason}"):
+            uses_native(*settings)
+
+
+def test_the_environment_chooses_the_engine(monkeypatch):
     monkeypatch.setenv("REGARD_ENGINE", "torch")
-    assert why_not(ModelSettings(), DecodingSettings())
+    assert not uses_native(ModelSettings(), DecodingSettings())
+    monkeypatch.setenv("REGARD_ENGINE", "touch")
+    with pytest.raises(ConfigError, match="'touch' is none of auto, native, torch"):
+        uses_native(ModelSettings(), DecodingSettings())
