@@ -21,6 +21,8 @@ ENGINES = ("auto", "native", "torch")
 
 _ROWS = 320
 """Hypotheses advanced together: enough to use the processor's units, few enough to stay in its caches."""
+_LOGITS = 1 << 22
+"""Most logits of a step (16 MiB)."""
 _ROWS_FOR_A_THREAD = 64
 """With fewer hypotheses than this for each, more threads would only wait."""
 
@@ -120,7 +122,8 @@ class NativeEngine:
         limits = np.asarray(max_lens, dtype=np.int32)[order]
         job = Job(len(lens), 0, tokens.ctypes.data, offsets.ctypes.data, limits.ctypes.data)
         threads = min(self._threads, max(1, len(lens) * settings.beam // _ROWS_FOR_A_THREAD))
-        slots = max(1, min(len(lens) // threads, _ROWS // settings.beam))
+        rows = min(_ROWS, _LOGITS // self._model.struct.vocabulary_size)
+        slots = max(1, min(len(lens) // threads, rows // settings.beam))
         how = Settings(settings.beam, settings.nbest, slots, 1, settings.length_penalty)
         made: list[list[Hypothesis]] = [[] for _ in sources]
         for result in self._decode(how, job, threads):

@@ -100,11 +100,14 @@ def open_native(
     source_tokenizer, target_tokenizer = load_tokenizers(folder)
     facts = load_facts(folder)
     weights = _read_weights(folder / WEIGHTS)
+    sizes = {"encoder": len(source_tokenizer), "decoder": len(target_tokenizer)}
+    if any(len(weights.get(f"{side}.embedding.weight", ())) != size for side, size in sizes.items()):
+        return None
     try:
         engine = make_native_engine(
             config.model, weights, precision=settings.precision, threads=threads or _processors()
         )
-    except (KeyError, ValueError, IndexError):
+    except ValueError:
         return None  # names or shapes do not fit; the path with torch says which
     return NativePredictor(
         config, engine, source_tokenizer=source_tokenizer, target_tokenizer=target_tokenizer, facts=facts

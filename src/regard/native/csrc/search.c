@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_STATES = 4096 }; /* most states encoded together, so that memory stays small */
+enum { CHUNK_STATES = 1024 }; /* most states encoded together, so that memory stays small */
 
 /* A way that a hypothesis can go on, or has ended. */
 typedef struct {
