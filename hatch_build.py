@@ -7,13 +7,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# No fused multiply-add where none is written: the same numbers from every compiler.
-FLAGS = ("-O3", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-math-errno")
+# Fused multiply-add wherever a kernel's instruction set has it: products are twice as fast.
+FLAGS = ("-O3", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=fast", "-fno-math-errno")
 
 
 class CompileNative(BuildHookInterface):
@@ -31,7 +32,8 @@ class CompileNative(BuildHookInterface):
             return
         build_data["artifacts"].append("src/regard/native/_regard.so")
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        # Loaded by ctypes, it goes with any Python.
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
 
 def compile_library(sources: Path, made: Path) -> bool:

@@ -26,6 +26,8 @@ FORBIDDEN = {
     "config.py": {"nn", "data", "device", *UPPER},
     "errors.py": {"config", "registry", "nn", "data", *UPPER},
     "registry.py": {"config", "nn", "data", *UPPER},
+    "native": {"training", "evaluate", "explain", "seq2seq", "card", *ABOVE},
+    "answering.py": {"native", "training", "evaluate", "explain", "seq2seq", "folder", *ABOVE},
     "seq2seq.py": {"training", "evaluate", "explain", *ABOVE},
 }
 
@@ -63,6 +65,7 @@ def test_of_all_explanations_only_their_making_knows_models():
         "regard.registry",
         "regard.cli.app",
         "regard.data.batches",
+        "regard.native.predictor",
         "regard.explain.page",
     ],
 )

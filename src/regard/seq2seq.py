@@ -19,7 +19,7 @@ from regard.decode.watch import Step, WatchedEngine
 from regard.device import choose_precision
 from regard.errors import ConfigError
 from regard.facts import Facts
-from regard.native.engine import NativeEngine, make_native_engine, why_not
+from regard.native.engine import NativeEngine, make_native_engine, uses_native
 from regard.nn.engine import Precision, make_engine
 from regard.nn.model import EncoderDecoder
 from regard.nn.replay import Replay, replay
@@ -172,13 +172,16 @@ class Seq2Seq(Predictor):
 
     def _native_engine(self, settings: DecodingSettings) -> NativeEngine | None:
         """The engine that decodes without torch, if the model, the settings and the machine allow it."""
-        if self.device.type != "cpu" or why_not(self.config.model, settings):
+        parameters = list(self.model.parameters())
+        plain = all(p.device.type == "cpu" and p.dtype == torch.float32 for p in parameters)
+        if type(self.model) is not EncoderDecoder or not plain:
             return None
-        parameters = dict(self.model.named_parameters())
+        if not uses_native(self.config.model, settings):
+            return None
         threads = torch.get_num_threads()
-        key = (settings.precision, threads, tuple((p.data_ptr(), p._version) for p in parameters.values()))
+        key = (settings.precision, threads, tuple((p.data_ptr(), p._version) for p in parameters))
         if self._native is None or self._native[0] != key:
-            weights = {name: value.detach().float().numpy() for name, value in parameters.items()}
+            weights = {name: value.detach().numpy() for name, value in self.model.named_parameters()}
             engine = make_native_engine(
                 self.config.model, weights, precision=settings.precision, threads=threads
             )

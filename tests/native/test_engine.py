@@ -10,8 +10,10 @@ import torch
 
 from regard.config import DecodingSettings, ModelSettings
 from regard.decode.search import search
-from regard.native.engine import NativeEngine, why_not
+from regard.errors import ConfigError
+from regard.native.engine import NativeEngine, uses_native, why_not
 from regard.native.library import FILE, Library, load_library
+from regard.native.weights import expected_shapes
 from regard.nn.engine import make_engine
 from regard.nn.ids import EOS
 from regard.nn.model import EncoderDecoder
@@ -129,6 +131,64 @@ def test_an_answer_depends_neither_on_the_batch_nor_on_the_threads():
             assert (one.weights == other.weights).all()
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape['cell']}-{shape['hidden_size']}")
+@pytest.mark.parametrize("context", CONTEXTS, ids=lambda context: "-".join(map(str, context.values())))
+def test_names_and_shapes_are_those_of_the_network(shape, context):
+    settings = ModelSettings(**shape, **context)
+    made = network(settings)
+    shapes = {name: tuple(value.shape) for name, value in made.named_parameters()}
+    assert expected_shapes(settings, source_size=SOURCES, target_size=30) == shapes
+
+
+def test_weights_of_another_shape_are_refused():
+    settings = ModelSettings(hidden_size=16)
+    given = weights(network(settings))
+    for wrong in (
+        {**given, "decoder.readout.bias": given["decoder.readout.bias"][:-1]},
+        {**given, "decoder.output.bias": given["decoder.output.bias"][:-1]},
+        {name: value for name, value in given.items() if name != "decoder.bridge.bias"},
+        {},
+    ):
+        with pytest.raises(ValueError, match="another model"):
+            NativeEngine(library(None), settings, wrong, threads=1)
+
+
+def test_copied_states_and_tied_embeddings_decode_as_with_torch():
+    settings = ModelSettings(
+        hidden_size=24,
+        embedding_size=24,
+        tie_embeddings=True,
+        bridge="copy",
+        encoder_layers=2,
+        decoder_layers=2,
+    )
+    made = network(settings)
+    sources, how = some_sources(9), DecodingSettings(beam=3)
+    engine = NativeEngine(library(None), settings, weights(made), threads=1)
+    found = engine.search(sources, settings=how, max_lens=[9] * 9)
+    assert_same(found, expected(made, sources, how, [9] * 9))
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_of_tokens_that_are_alike_the_first_is_taken(beam):
+    settings = ModelSettings(hidden_size=20)
+    made = network(settings)
+    with torch.no_grad():  # every token has a twin, which differs in nothing
+        for parameter in (
+            made.decoder.output.weight,
+            made.decoder.output.bias,
+            made.decoder.embedding.weight,
+        ):
+            parameter[16:] = parameter[2:16]
+    sources, how = some_sources(6), DecodingSettings(beam=beam, nbest=beam)
+    engine = NativeEngine(library(None), settings, weights(made), threads=1)
+    found = engine.search(sources, settings=how, max_lens=[7] * 6)
+    wanted = expected(made, sources, how, [7] * 6)
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert max(mine[0].tokens, default=0) < 16
+        assert mine[0].score == pytest.approx(theirs[0].score, abs=1e-4)
+
+
 def test_no_sources_give_no_answers():
     settings = ModelSettings(hidden_size=16)
     engine = NativeEngine(library(None), settings, weights(network(settings)), threads=2)
@@ -178,8 +238,20 @@ def test_bfloat16_is_near(tmp_path):
 )
 def test_what_it_cannot_do_is_left_to_torch(model, decoding, reason, monkeypatch):
     monkeypatch.delenv("REGARD_ENGINE", raising=False)
-    found = why_not(ModelSettings(**model), DecodingSettings(**decoding))
+    settings = ModelSettings(**model), DecodingSettings(**decoding)
+    found = why_not(*settings)
     assert reason in found
     assert bool(found) == bool(reason)
+    assert uses_native(*settings) != bool(reason)
+    monkeypatch.setenv("REGARD_ENGINE", "native")
+    if reason:
+        with pytest.raises(ConfigError, match=f"engine native cannot decode so here .*{reason}"):
+            uses_native(*settings)
+
+
+def test_the_environment_chooses_the_engine(monkeypatch):
     monkeypatch.setenv("REGARD_ENGINE", "torch")
-    assert why_not(ModelSettings(), DecodingSettings())
+    assert not uses_native(ModelSettings(), DecodingSettings())
+    monkeypatch.setenv("REGARD_ENGINE", "touch")
+    with pytest.raises(ConfigError, match="'touch' is none of auto, native, torch"):
+        uses_native(ModelSettings(), DecodingSettings())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -92,6 +93,17 @@ def test_other_devices_and_settings_are_left_to_torch(upper_model, monkeypatch):
     monkeypatch.setattr(predictor, "_may_have_accelerator", lambda: True)
     assert predictor.open_native(upper_model, device="auto", threads=1, overrides={}) is None
     assert opened(upper_model, coverage_penalty=0.3) is None
+
+
+def test_weights_that_do_not_fit_are_left_to_torch_which_says_so(upper_model, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(upper_model, folder)
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    settings["model"]["hidden_size"] += 2
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    assert opened(folder) is None
+    with pytest.raises(ModelFolderError, match="has shape"):
+        regard.load(folder, device="cpu")
 
 
 def test_errors_are_those_with_torch(upper_model, tmp_path):

@@ -42,13 +42,19 @@ def _machine() -> dict[str, str]:
 
     import regard
     from regard.device import choose_device, choose_precision
+    from regard.native.library import load_library
 
     device = choose_device("auto")
     precision = str(choose_precision("auto", device)).removeprefix("torch.")
     units = "has" if precision == "bfloat16" else "has no"
+    library = load_library()
+    native = (
+        f"torch only; the library is {library}" if isinstance(library, str) else f"native, {library.name}"
+    )
     capability = torch.backends.cpu.get_cpu_capability()
     return {
         "installed": f"regard {regard.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
         "device": f"{device} ({torch.get_num_threads()} threads, {capability})",
         "precision auto": f"{precision} (the device {units} units for bfloat16 products)",
+        "decoding": native,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +66,13 @@ def predict(
     precision: Precision = None,
     threads: Threads = 0,
     device: Device = "auto",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            envvar="REGARD_ENGINE",
+            help="auto (the compiled library where it can, else torch), native or torch.",
+        ),
+    ] = None,
 ) -> None:
     """Predict the target of each source.
 
@@ -93,6 +101,8 @@ def predict(
         batch_size=batch_size,
         precision=precision,
     )
+    if engine is not None:
+        os.environ["REGARD_ENGINE"] = engine
     loaded = open_predictor(model, device=device, threads=threads, options=options)
     settings = loaded.decoding(**options)
     lines = iter_lines(input, encoding=encoding or loaded.config.data.encoding)

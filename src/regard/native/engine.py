@@ -11,25 +11,28 @@ import numpy as np
 
 from regard.config import DecodingSettings, ModelSettings
 from regard.decode.hypothesis import Hypothesis
+from regard.errors import ConfigError
 from regard.native.library import Job, Library, Result, Settings, load_library
 from regard.native.weights import PreparedModel, unsupported
 
-__all__ = ["NativeEngine", "make_native_engine", "why_not"]
+__all__ = ["ENGINES", "ENGINE_VARIABLE", "NativeEngine", "make_native_engine", "uses_native", "why_not"]
+
+ENGINES = ("auto", "native", "torch")
 
 _ROWS = 320
 """Hypotheses advanced together: enough to use the processor's units, few enough to stay in its caches."""
+_LOGITS = 1 << 22
+"""Most logits of a step (16 MiB)."""
 _ROWS_FOR_A_THREAD = 64
 """With fewer hypotheses than this for each, more threads would only wait."""
 
 
 ENGINE_VARIABLE = "REGARD_ENGINE"
-"""The environment variable that may say torch, so that this library is never used."""
+"""The environment variable that chooses: auto (this library where it can), native (only it) or torch."""
 
 
 def why_not(model: ModelSettings, settings: DecodingSettings) -> str:
     """Why the library cannot decode so here, or an empty string."""
-    if os.environ.get(ENGINE_VARIABLE) == "torch":
-        return f"{ENGINE_VARIABLE} says torch"
     library = load_library()
     if isinstance(library, str):
         return library
@@ -38,10 +41,27 @@ def why_not(model: ModelSettings, settings: DecodingSettings) -> str:
     return unsupported(model) or _cannot_search(settings)
 
 
+def uses_native(model: ModelSettings, settings: DecodingSettings) -> bool:
+    """Whether the library is to decode: where it can, and the environment does not say otherwise.
+
+    Raises:
+        ConfigError: `ENGINE_VARIABLE` names no engine, or asks for this one where it cannot decode so.
+    """
+    chosen = os.environ.get(ENGINE_VARIABLE) or "auto"
+    if chosen not in ENGINES:
+        raise ConfigError(f"{ENGINE_VARIABLE} or --engine: {chosen!r} is none of {', '.join(ENGINES)}")
+    if chosen == "torch":
+        return False
+    reason = why_not(model, settings)
+    if reason and chosen == "native":
+        raise ConfigError(f"engine native cannot decode so here ({reason}); take auto")
+    return not reason
+
+
 def make_native_engine(
     model: ModelSettings, weights: Mapping[str, np.ndarray], *, precision: str, threads: int
 ) -> NativeEngine:
-    """Make an engine where `why_not` has nothing against it; the arguments are those of `NativeEngine`."""
+    """Make an engine where `uses_native` says so; the arguments are those of `NativeEngine`."""
     library = load_library()
     assert not isinstance(library, str)
     return NativeEngine(library, model, weights, precision=precision, threads=threads)
@@ -102,7 +122,8 @@ class NativeEngine:
         limits = np.asarray(max_lens, dtype=np.int32)[order]
         job = Job(len(lens), 0, tokens.ctypes.data, offsets.ctypes.data, limits.ctypes.data)
         threads = min(self._threads, max(1, len(lens) * settings.beam // _ROWS_FOR_A_THREAD))
-        slots = max(1, min(len(lens) // threads, _ROWS // settings.beam))
+        rows = min(_ROWS, _LOGITS // self._model.struct.vocabulary_size)
+        slots = max(1, min(len(lens) // threads, rows // settings.beam))
         how = Settings(settings.beam, settings.nbest, slots, 1, settings.length_penalty)
         made: list[list[Hypothesis]] = [[] for _ in sources]
         for result in self._decode(how, job, threads):

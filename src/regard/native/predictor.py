@@ -16,7 +16,7 @@ from regard.config import Config, DecodingSettings
 from regard.decode.hypothesis import Hypothesis
 from regard.errors import ModelFolderError
 from regard.folder import WEIGHTS, load_facts, load_settings, load_tokenizers
-from regard.native.engine import NativeEngine, make_native_engine, why_not
+from regard.native.engine import NativeEngine, make_native_engine, uses_native
 from regard.nn.ids import EOS
 
 __all__ = ["NativePredictor", "open_native"]
@@ -95,16 +95,19 @@ def open_native(
         return None
     config = load_settings(folder)
     settings = decoding_settings(config, **overrides)
-    if why_not(config.model, settings):
+    if not uses_native(config.model, settings):
         return None
     source_tokenizer, target_tokenizer = load_tokenizers(folder)
     facts = load_facts(folder)
     weights = _read_weights(folder / WEIGHTS)
+    sizes = {"encoder": len(source_tokenizer), "decoder": len(target_tokenizer)}
+    if any(len(weights.get(f"{side}.embedding.weight", ())) != size for side, size in sizes.items()):
+        return None
     try:
         engine = make_native_engine(
             config.model, weights, precision=settings.precision, threads=threads or _processors()
         )
-    except (KeyError, ValueError, IndexError):
+    except ValueError:
         return None  # names or shapes do not fit; the path with torch says which
     return NativePredictor(
         config, engine, source_tokenizer=source_tokenizer, target_tokenizer=target_tokenizer, facts=facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from regard.config import ModelSettings
 from regard.native.library import Layer, Library, Model, Product
 
-__all__ = ["PreparedModel", "unsupported"]
+__all__ = ["PreparedModel", "expected_shapes", "unsupported"]
 
 _CELLS = {"rnn": 0, "gru": 1, "lstm": 2}
 _SCORES = ("dot", "scaled_dot", "general", "additive")
@@ -38,6 +39,69 @@ def unsupported(settings: ModelSettings) -> str:
     return ""
 
 
+def expected_shapes(
+    settings: ModelSettings, *, source_size: int, target_size: int
+) -> dict[str, tuple[int, ...]]:
+    """Name and shape of each parameter of a model that `unsupported` has nothing against."""
+    size, width = settings.hidden_size, settings.embedding_size
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[settings.cell]
+    shapes: dict[str, tuple[int, ...]] = {
+        "encoder.embedding.weight": (source_size, width),
+        "decoder.embedding.weight": (target_size, width),
+        "decoder.output.bias": (target_size,),
+    }
+
+    def add_layer(name: str, n_inputs: int, units: int) -> None:
+        for part, columns in (("ih", n_inputs), ("hh", units)):
+            shapes[f"{name}.kernel.weight_{part}_l0"] = (gates * units, columns)
+            shapes[f"{name}.kernel.bias_{part}_l0"] = (gates * units,)
+
+    def add_linear(name: str, n_inputs: int, n_outputs: int) -> None:
+        shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (n_outputs, n_inputs), (n_outputs,)
+
+    for number in range(settings.encoder_layers):
+        for direction in ("forwards", "backwards")[: 1 + settings.bidirectional]:
+            units = size // (1 + settings.bidirectional)
+            add_layer(f"encoder.layers.{number}.{direction}", size if number else width, units)
+    attends = settings.context == "attention"
+    feeds = settings.attend_before_cell or settings.context_every_step
+    for number in range(settings.decoder_layers):
+        first = width + size * (feeds + settings.input_feeding)
+        add_layer(f"decoder.layers.{number}", size if number else first, size)
+    add_linear("decoder.readout", size * (1 + (attends or settings.context_every_step)), size)
+    if settings.bridge == "linear":
+        add_linear("decoder.bridge", size, settings.decoder_layers * (1 + (settings.cell == "lstm")) * size)
+    if not settings.tie_embeddings:
+        shapes["decoder.output.weight"] = (target_size, size)
+    if settings.context in ("projected", "pooled"):
+        add_linear("decoder.context.projection", size, size)
+    if settings.pool == "query":
+        shapes["decoder.context.query"] = (1, 1, size)
+    return {**shapes, **_score_shapes(settings)}
+
+
+def _score_shapes(settings: ModelSettings) -> dict[str, tuple[int, ...]]:
+    size, name = settings.hidden_size, "decoder.context.attention.score"
+    if settings.context != "attention":
+        return {}
+    if settings.attention.score == "general":
+        return {f"{name}.weight": (1, size, size)}
+    if settings.attention.score == "additive":
+        inner = settings.attention.size or size
+        return {
+            f"{name}.query_weight": (1, size, inner),
+            f"{name}.key_weight": (1, size, inner),
+            f"{name}.bias": (1, 1, inner),
+            f"{name}.vector": (1, inner),
+        }
+    return {}
+
+
+def _unpack(library: Library, products: list[Product]) -> None:
+    for product in products:
+        library.unpack(ctypes.byref(product))
+
+
 class PreparedModel:
     """A model in the library's memory, freed with this object.
 
@@ -46,24 +110,30 @@ class PreparedModel:
         settings: The model's settings, which `unsupported` has nothing against.
         weights: float32 arrays by the names that `EncoderDecoder` gives them.
         precision: Of the products with weights: float32 or bfloat16.
+
+    Raises:
+        ValueError: Names or shapes are not those of such a model.
     """
 
     def __init__(
         self, library: Library, settings: ModelSettings, weights: Mapping[str, np.ndarray], *, precision: str
     ) -> None:
+        # The library would read past the end of an array that is too short.
+        sizes = [len(weights.get(f"{side}.embedding.weight", ())) for side in ("encoder", "decoder")]
+        expected = expected_shapes(settings, source_size=sizes[0], target_size=sizes[1])
+        if {name: array.shape for name, array in weights.items()} != expected:
+            raise ValueError("weights of another model")
         self._library, self._settings, self._weights = library, settings, weights
         self._precision = _PRECISIONS[precision]
         self._kept: list[Any] = []
         self._products: list[Product] = []
+        # Not at the interpreter's exit, when ctypes is half gone; then the system frees it.
+        weakref.finalize(self, _unpack, library, self._products).atexit = False
         self.struct = Model(kernels=library.kernels)
         self._set_sizes()
         self._set_encoder()
         self._set_context()
         self._set_decoder()
-
-    def __del__(self) -> None:
-        for product in getattr(self, "_products", ()):
-            self._library.unpack(ctypes.byref(product))
 
     def _array(self, values: np.ndarray) -> int:
         """The address of numbers that live as long as this object."""

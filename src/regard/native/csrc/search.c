@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_STATES = 4096 }; /* most states encoded together, so that memory stays small */
+enum { CHUNK_STATES = 1024 }; /* most states encoded together, so that memory stays small */
 
 /* A way that a hypothesis can go on, or has ended. */
 typedef struct {
@@ -51,6 +51,7 @@ typedef struct {
     Candidate *candidates;
     State before, after;
     int32_t *row_tokens, *row_parents;
+    int32_t *distinct, *row_distinct, n_distinct; /* each parent once, and where a row's is among them */
     float *recurrent, *input, *stacked, *other, *query, *context, *read, *logits;
 } Search;
 
@@ -85,6 +86,8 @@ static void prepare(Search *search) {
     search->after = new_state(search);
     search->row_tokens = take(search->pool, sizeof(int32_t) * search->capacity);
     search->row_parents = take(search->pool, sizeof(int32_t) * search->capacity);
+    search->distinct = take(search->pool, sizeof(int32_t) * search->capacity);
+    search->row_distinct = take(search->pool, sizeof(int32_t) * search->capacity);
     search->recurrent = rows_of(search, search->gate_stride);
     search->input = rows_of(search, search->gate_stride);
     search->stacked = rows_of(search, search->stride);
@@ -183,21 +186,27 @@ static void refill(Search *search) {
     }
 }
 
-/* Number the engine's rows: those of each source, in order. */
+/* Number the engine's rows: those of each source, in order. Hypotheses of one parent share its recurrent product. */
 static void lay_rows(Search *search) {
-    int row = 0;
+    int row = 0, n_distinct = 0;
     for (int i = 0; i < search->n_sources; i++) {
         Source *source = search->sources[i];
         const int32_t *tokens = source->tokens + (size_t)source->n_steps * search->settings->beam;
         const int32_t *parents = source->parents + (size_t)source->n_steps * search->settings->beam;
-        const int first_before = source->first_row;
+        const int first_before = source->n_steps ? source->first_row : 0, first_distinct = n_distinct;
         source->first_row = row;
         for (int r = 0; r < source->n_rows; r++, row++) {
+            const int parent = first_before + parents[r];
+            int place = first_distinct;
+            while (place < n_distinct && search->distinct[place] != parent) place++;
+            if (place == n_distinct) search->distinct[n_distinct++] = parent;
             search->row_tokens[row] = tokens[r];
-            search->row_parents[row] = (source->n_steps ? first_before : 0) + parents[r];
+            search->row_parents[row] = parent;
+            search->row_distinct[row] = place;
         }
     }
     search->n_rows = row;
+    search->n_distinct = n_distinct;
 }
 
 /* ---- one step of the model ---- */
@@ -277,13 +286,14 @@ static const float *recur(Search *search) {
             product(search, layer->input, (Rows){outputs, search->stride, NULL}, search->input, search->gate_stride, 0);
             gates = search->input;
         }
-        product(search, layer->recurrent, (Rows){before, search->stride, search->row_parents}, search->recurrent, search->gate_stride, 0);
+        multiply(model, search->pool, &search->scratch, layer->recurrent, (Rows){before, search->stride, search->distinct},
+                 search->n_distinct, search->recurrent, search->gate_stride, 0);
         for (int row = 0; row < search->n_rows; row++) {
             const ptrdiff_t from = search->stride * search->row_parents[row], to = search->stride * row;
             Gates share = {
                 .base = layer->table && !number ? layer->table + (size_t)layer->recurrent->n * search->row_tokens[row] : layer->base,
                 .input = gates ? gates + search->gate_stride * row : model->zeros,
-                .recurrent = search->recurrent + search->gate_stride * row,
+                .recurrent = search->recurrent + search->gate_stride * search->row_distinct[row],
                 .recurrent_bias = layer->recurrent_bias,
             };
             model->kernels->step(layer->cell, layer->size, share, before + from, cell_before + from, cell + to, after + to);
