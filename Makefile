@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench bench-g2p bench-translate bench-speed figures clean
+.PHONY: help demo test lint types bench bench-g2p bench-translate bench-speed figures notebook clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/	/'
@@ -44,6 +44,9 @@ bench-speed: $(READY)  ## speed beside OpenNMT-py, fairseq and yoyodyne, in thei
 
 figures: $(READY)  ## run the comparisons of docs/from-seq2seq-to-attention.md
 	$(BIN)/python docs/figures.py
+
+notebook: $(READY)  ## run docs/from-seq2seq-to-attention.ipynb anew, and keep what it shows in it
+	$(BIN)/jupyter execute --inplace docs/from-seq2seq-to-attention.ipynb
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage demo-model

@@ -58,7 +58,7 @@ FIGURES = (
         "--max-steps 2600 --parallel 2 --threads 1",
         "0",
         ("compare.md", "length-token.png", "curves.png", "costs.png"),
-        {"data": "cldr:zh-en?items=1-3&size=2000", "--seeds": "1", "--buckets": "20,40"},
+        {"data": "cldr:zh-en?items=1-3&size=400", "--seeds": "1", "--buckets": "20,40", "--parallel": "1"},
     ),
     Figure(
         "copy",
@@ -67,7 +67,7 @@ FIGURES = (
         "--set model.dropout=0 --buckets 10,25,50,75,90,100 --max-steps 2000 --parallel 2 --threads 1",
         "0",
         ("compare.md", "length-token.png"),
-        {"data": "copy:5-20?size=2000", "--buckets": "10,20"},
+        {"data": "copy:5-20?size=400", "--buckets": "10,20", "--parallel": "1"},
     ),
     Figure(
         "capacity",
@@ -76,7 +76,7 @@ FIGURES = (
         "--max-steps 2500 --parallel 2 --threads 1",
         "0",
         ("capacity.md", "capacity.png"),
-        {"data": "copy:1-10?size=2000", "--hidden": "8,16"},
+        {"data": "copy:1-10?size=400", "--hidden": "8,16", "--parallel": "1"},
     ),
     Figure(
         "tatoeba",
