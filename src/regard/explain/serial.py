@@ -158,12 +158,13 @@ def _read_hypothesis(made: dict[str, Any]) -> HypothesisRecord:
 
 def _read_step(made: dict[str, Any]) -> Step:
     names = ("token", "log_prob", "rank", "query_norm", "state_norm", "output_norm", "context_norm")
+    vectors: dict[str, Any] = {name: _array(made.get(name)) for name in _VECTORS}
     return Step(
         **{name: made[name] for name in names},
         candidates=tuple(Candidate(found["token"], found["prob"]) for found in made["candidates"]),
         scores=_array(made["scores"]),
         weights=_array(made["weights"]),
-        **{name: _array(made.get(name)) for name in _VECTORS},
+        **vectors,
     )
 
 
