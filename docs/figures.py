@@ -1,4 +1,4 @@
-"""Run the comparisons of from-seq2seq-to-attention.md; those not shown in it are not yet measured to the end.
+"""Remake the comparisons of from-seq2seq-to-attention.md and of its Chinese version.
 
     python docs/figures.py [--small] [--only NAME ...] [--work FOLDER]
 
