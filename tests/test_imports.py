@@ -52,6 +52,11 @@ def test_part_imports_nothing_above_it(part):
         assert not imported(path) & FORBIDDEN[part], path
 
 
+def test_of_all_the_server_two_files_know_journeys():
+    knowing = {path.name for path in (ROOT / "serve").rglob("*.py") if "journeys" in imported(path)}
+    assert knowing == {"journeys.py", "server.py"}
+
+
 def test_of_all_explanations_only_their_making_knows_models():
     for path in sorted((ROOT / "explain").rglob("*.py")):
         assert path.name == "trace.py" or not imported(path) & {"nn", "seq2seq"}, path
