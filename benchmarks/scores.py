@@ -19,6 +19,7 @@ from pathlib import Path
 
 from machine import RESULTS, ROOT, describe
 
+DATA = Path(os.environ.get("REGARD_DATA", ROOT.parent / "shared" / "data"))
 VARIANTS = "attention,windows"
 COMMON = "--budget 0 --parallel 2 --threads 1 --set training.batch_unit=tokens --set training.batch_size=1600"
 TITLES = {
@@ -32,7 +33,7 @@ def words_of(task: str, steps: int, seeds: int) -> list[str] | None:
     options = ["--variants", VARIANTS, "--seeds", str(seeds), "--max-steps", str(steps), *shlex.split(COMMON)]
     if task == "translation":
         return ["regard", "compare", "cldr:zh-en", "--metrics", "exact,chrf", *options]
-    folder = Path(os.environ.get("REGARD_DATA", ROOT.parent / "shared" / "data")) / "g2p2020"
+    folder = DATA / "g2p2020"
     train, dev = folder / "ice_train.tsv", folder / "ice_dev.tsv"
     if not train.is_file():
         return None
@@ -42,7 +43,7 @@ def words_of(task: str, steps: int, seeds: int) -> list[str] | None:
 
 def shown(words: list[str]) -> str:
     """A command as anyone could give it."""
-    return shlex.join(word.replace(str(ROOT.parent / "shared" / "data"), "$REGARD_DATA") for word in words)
+    return shlex.join(words).replace(str(DATA), "$REGARD_DATA")
 
 
 def table_of(folder: Path) -> list[str]:
