@@ -1,6 +1,6 @@
 """Scoring functions, local windows and normalisers at equal budget, on pronunciation and on translation.
 
-    python benchmarks/scores.py [--seeds 3] [--g2p-steps 500] [--translation-steps 700] [--work FOLDER]
+    python benchmarks/scores.py [--seeds 3] [--g2p-steps 300] [--translation-steps 300] [--work FOLDER]
 
 In the manner of Luong et al. (2015) and Britz et al. (2017): one model, equal parameters and updates, only the
 attention differs; what each costs is in the columns of speed. Runs `regard compare` on the Icelandic words of g2p2020 (``REGARD_DATA``; left out where they are
@@ -60,8 +60,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--g2p-steps", type=int, default=500, help="updates of each training")
-    parser.add_argument("--translation-steps", type=int, default=700, help="updates of each training")
+    parser.add_argument("--g2p-steps", type=int, default=300, help="updates of each training")
+    parser.add_argument("--translation-steps", type=int, default=300, help="updates of each training")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "scores")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
