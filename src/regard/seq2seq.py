@@ -157,7 +157,10 @@ class Seq2Seq(Predictor):
     ) -> list[list[Hypothesis]]:
         native = None if watch is not None else self._native_engine(settings)
         if native is not None:
-            return native.search([[*ids, EOS] for ids in sources], settings=settings, max_lens=max_lens)
+            found = native.search([[*ids, EOS] for ids in sources], settings=settings, max_lens=max_lens)
+            if all(found):
+                return found
+            # Weights that are not finite rank nothing; torch still gives each source something.
         engine = self.engine(settings.precision)
         source, source_lens = self._tensors(list(sources))
         with torch.inference_mode():

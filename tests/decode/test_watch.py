@@ -23,11 +23,8 @@ def test_watching_changes_nothing(model, settings):
     plain = model.predict(SOURCES, **settings)
     watched = model.predict(SOURCES, watch=lambda place, step: None, **settings)
     for one, other in zip(plain, watched, strict=True):
-        assert (one.text, one.score, len(one.alternatives)) == (
-            other.text,
-            other.score,
-            len(other.alternatives),
-        )
+        assert (one.text, len(one.alternatives)) == (other.text, len(other.alternatives))
+        assert one.score == pytest.approx(other.score, abs=1e-5)  # another engine, if there is a compiled one
 
 
 def seen_of(model, sources, **settings):

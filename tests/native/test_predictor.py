@@ -56,6 +56,19 @@ def test_a_loaded_model_uses_the_library_until_its_weights_change(upper_model, m
     assert changed.score != before.score
 
 
+def test_weights_that_are_no_numbers_are_told(upper_model, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    folder = tmp_path / "model"
+    shutil.copytree(upper_model, folder)
+    weights = load_file(folder / "model.safetensors")
+    weights["decoder.output.bias"][:] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelFolderError, match="not numbers"):
+        opened(folder).predict(["abc"])
+    assert len(regard.load(folder, device="cpu").predict(["abc"])) == 1
+
+
 def run(*arguments, code, **environment):
     script = f"import sys\nsys.argv = ['regard', *{[str(a) for a in arguments]!r}]\n{code}"
     return subprocess.run(

@@ -112,7 +112,8 @@ class NativeEngine:
             max_lens: Longest output of each source in tokens, the end counted.
 
         Returns:
-            For each source at most ``settings.nbest`` hypotheses, best first.
+            For each source at most ``settings.nbest`` hypotheses, best first; none where the model's probabilities
+            are no numbers.
         """
         lens = np.array([len(source) for source in sources], dtype=np.int64)
         order = np.argsort(-lens, kind="stable")

@@ -185,7 +185,9 @@ class PreparedModel:
         made.recurrent_bias = self._array(get["bias_hh"])
         made.recurrent = self._product(get["weight_hh"])
         if embedding is not None and len(embedding) * len(bias) <= _TABLE_LIMIT:
-            made.table = self._array(embedding @ input_weight.T + bias)
+            with np.errstate(all="ignore"):  # weights of a training that went wrong are told by the training
+                table = embedding @ input_weight.T + bias
+            made.table = self._array(table)
         else:
             made.input = self._product(input_weight)
         return made

@@ -108,6 +108,11 @@ class Catalogue:
         """The models of journeys."""
         return list(self._journeys.values())
 
+    @property
+    def default(self) -> ServedModel:
+        """The model of texts that is used when none is named."""
+        return self.get(None)
+
     def get(self, name: str | None) -> ServedModel:
         """The model of texts of a name.
 
