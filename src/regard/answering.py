@@ -12,7 +12,7 @@ from regard.data.tokenizers import Tokenizer
 from regard.decode.align import copy_unknown
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.stream import answer_group, stream
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, ModelFolderError
 from regard.facts import Facts
 from regard.nn.ids import EOS
 from regard.prediction import EOS_LABEL, PartialOutput, Prediction
@@ -191,6 +191,10 @@ class Predictor(ABC):
     def _best(
         self, text: str, hypotheses: Sequence[Hypothesis], settings: DecodingSettings, note: str
     ) -> Prediction:
+        if not hypotheses:
+            raise ModelFolderError(
+                "the model's probabilities are not numbers: its weights are damaged; train it again"
+            )
         pieces = self.source_tokenizer.tokens(text) if settings.copy_unknown else []
         made = []
         for hypothesis in hypotheses:

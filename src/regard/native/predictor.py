@@ -47,12 +47,7 @@ class NativePredictor(Predictor):
         watch: Watcher | None,
     ) -> list[list[Hypothesis]]:
         assert watch is None
-        found = self._engine.search([[*ids, EOS] for ids in sources], settings=settings, max_lens=max_lens)
-        if not all(found):
-            raise ModelFolderError(
-                "the model's probabilities are not numbers: its weights are damaged; train again"
-            )
-        return found
+        return self._engine.search([[*ids, EOS] for ids in sources], settings=settings, max_lens=max_lens)
 
     def _together(self, settings: DecodingSettings) -> int:
         """All that wait: the library divides them by itself."""
