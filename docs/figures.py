@@ -52,7 +52,7 @@ FIGURES = (
     Figure(
         "lists",
         "cldr:zh-en?items=1-12",
-        "--variants last,projected,pooled-mean,attention-general --seeds 3 --metrics token,exact "
+        "--variants last,pooled-mean,attention-general --seeds 3 --metrics token,exact "
         "--buckets 6,20,40,60,80,100 --set training.batch_unit=tokens --set training.batch_size=1600 "
         "--set data.target.vocabulary_size=800 --set model.dropout=0.1 --set training.metric=loss "
         "--max-steps 2600 --parallel 2 --threads 1",
