@@ -142,6 +142,18 @@ class Measurements:
     def __init__(self) -> None:
         self.values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         self.failed: dict[str, str] = {}
+        self.kept = ""
+        """Where the training figures are from, if not from this run."""
+
+    def keep_training(self, path: Path) -> dict:
+        """Take over what a run before has measured of training; returns its limits."""
+        before = json.loads(path.read_text(encoding="utf-8"))
+        self.kept = before.get("training") or before["machine"]
+        for table, found in before["measured"].items():
+            if table.startswith("train"):
+                self.values[table] = defaultdict(list, found)
+        self.failed = {name: why for name, why in before["failed"].items() if name.startswith("train")}
+        return dict(before["limits"])
 
     def take(self, table: str, name: str, measure: Callable[[], float | list[float]]) -> None:
         """Measure once, or note why it could not be."""
@@ -276,6 +288,8 @@ def report(measured: Measurements, limits: dict, rounds: int) -> str:
     ]
     lines += [f"{describe()}.", "", (__doc__ or "").split("\n\n")[2].replace("\n", " "), ""]
     lines += ["## Training, pairs a second", ""]
+    if measured.kept:
+        lines += [f"Of the run before, as is the limit below: {measured.kept}.", ""]
     trains = [name for name in measured.values if name.startswith("train")]
     lines += table(measured, trains, unit="pairs/s", against=base, more_is_better=True)
     best = {
@@ -328,6 +342,11 @@ def main() -> None:
         "--model-seconds", type=float, default=60.0, help="training time of the models that decode"
     )
     parser.add_argument("--no-limits", action="store_true")
+    parser.add_argument(
+        "--decoding-only",
+        action="store_true",
+        help="keep the training figures and limits of the last run; its date is written with them",
+    )
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -335,10 +354,13 @@ def main() -> None:
     measured = Measurements()
     ours, others = systems(words(), measured)
     limits: dict = {}
+    if arguments.decoding_only:
+        limits.update(measured.keep_training(arguments.output / "speed.json"))
 
     def write() -> None:
         values = {
             "machine": describe(),
+            "training": measured.kept,
             "measured": measured.values,
             "failed": measured.failed,
             "limits": limits,
@@ -347,7 +369,7 @@ def main() -> None:
         text = report(measured, limits, arguments.rounds)
         (arguments.output / "speed.md").write_text(text, encoding="utf-8")
 
-    for number in range(arguments.rounds):
+    for number in range(0 if arguments.decoding_only else arguments.rounds):
         print(f"round {number + 1}", flush=True)
         training_round(ours, others, measured, arguments.seconds)
         write()
@@ -355,7 +377,7 @@ def main() -> None:
     for number in range(arguments.rounds):
         decoding_round(decoders, measured, ours[1], first=number == 0)
         write()
-    if not arguments.no_limits:
+    if not (arguments.no_limits or arguments.decoding_only):
         from limits import measure_limits
 
         limits.update(measure_limits(arguments.output))
