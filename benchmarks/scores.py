@@ -82,7 +82,7 @@ def main() -> None:
         report += [f"`{shown(words)}`", "", *table_of(folder), ""]
     report.append(
         "In brackets the lowest and the highest of the seeds (of one seed, its 95 % interval over the examples): where "
-        "brackets overlap, no difference is shown."
+        "brackets overlap, no difference is shown. So few updates tell how soon each learns, not how good it gets."
     )
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "scores.md").write_text("\n".join(report) + "\n", encoding="utf-8")

@@ -152,6 +152,8 @@ def test_what_is_wrong_with_an_event_is_said_with_its_place(server, log, changes
     assert answer.status == 422, answer.body
     assert answer.json["field"].startswith(f"cases.1.events.1.{field}")
     assert says in answer.error
+    if field == "when":
+        assert "activity, attributes, time" in answer.error
 
 
 def test_limits_have_their_own_errors(folder, log):

@@ -72,7 +72,7 @@ async def read_body(request: Request, model: type[Form]) -> Form:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise explain_validation(list(error.errors()), sorted(model.model_fields)) from None
+        raise explain_validation(list(error.errors()), model) from None
 
 
 def _read_pairs(body: bytes) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -88,12 +89,12 @@ def from_exception(error: Exception) -> Problem:
     return Problem(500, "fault", "a fault of the server; its log says where")
 
 
-def explain_validation(errors: list[Any], fields: list[str]) -> Problem:
+def explain_validation(errors: list[Any], model: Any) -> Problem:
     """Put all that is wrong with a body into one problem.
 
     Args:
         errors: Of pydantic.
-        fields: The names that are allowed, for "did you mean".
+        model: What the body should have been, for the names that are allowed; None if that is not known.
     """
     if errors[0]["type"] == "json_invalid":
         reason = errors[0].get("ctx", {}).get("error", "cannot be parsed")
@@ -105,7 +106,7 @@ def explain_validation(errors: list[Any], fields: list[str]) -> Problem:
         first = first or place
         message = wrong["msg"].removeprefix("Value error, ")
         if wrong["type"] == "extra_forbidden":
-            name = str(wrong["loc"][-1])[:40]
+            name, fields = str(wrong["loc"][-1])[:40], _fields_at(model, wrong["loc"])
             message = f"unknown field; the fields are {', '.join(fields)}{did_you_mean(name, fields)}"
         elif not place and wrong["type"] in ("missing", "model_attributes_type"):
             message = "the body must be a JSON object, sent as Content-Type: application/json"
@@ -115,11 +116,21 @@ def explain_validation(errors: list[Any], fields: list[str]) -> Problem:
     return Problem(422, "invalid", "; ".join(parts), field=first[:80] if first else None)
 
 
-def _fields_of(request: Request) -> list[str]:
-    """The names of the body's fields of the route that a request went to."""
-    field = getattr(request.scope.get("route"), "body_field", None)
-    model = getattr(getattr(field, "field_info", None), "annotation", None)
+def _fields_at(model: Any, place: Sequence[Any]) -> list[str]:
+    """The names that are allowed beside the last part of a place in a body."""
+    for part in place[:-1]:
+        field = getattr(model, "model_fields", {}).get(part)
+        if field is not None:
+            model = field.annotation
+            while get_args(model):  # the items of a list
+                model = get_args(model)[0]
     return sorted(getattr(model, "model_fields", {}))
+
+
+def _body_of(request: Request) -> Any:
+    """The model of the body of the route that a request went to."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return getattr(getattr(field, "field_info", None), "annotation", None)
 
 
 def _http_problem(request: Request, error: HTTPException) -> Problem:
@@ -143,7 +154,7 @@ def add_handlers(app: FastAPI) -> None:
 
     async def on_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        return problem_response(explain_validation(list(error.errors()), _fields_of(request)))
+        return problem_response(explain_validation(list(error.errors()), _body_of(request)))
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
