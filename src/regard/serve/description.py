@@ -39,7 +39,8 @@ def _limit(description: dict[str, Any], settings: ServeSettings) -> None:
         schemas["PairBody"]["properties"][field].update(text)
     schemas["JourneysRequest"]["properties"]["cases"]["maxItems"] = settings.max_inputs
     schemas["JourneysRequest"]["properties"]["draws"]["maximum"] = settings.max_draws
-    schemas["JourneyCase"]["properties"]["events"]["maxItems"] = settings.max_events
+    # Not as maxItems: so many events of so many cases are over the limit of the body.
+    schemas["JourneyCase"]["properties"]["events"]["description"] += f" At most {settings.max_events:,}."
     # FastAPI's own form of a validation error is never sent.
     schemas.pop("HTTPValidationError", None)
     schemas.pop("ValidationError", None)
