@@ -71,6 +71,7 @@ def run(command: list[object], *, log: Path | None = None, stdin: Path | None = 
         process = subprocess.Popen(
             [str(part) for part in command],
             env=ENVIRONMENT,
+            cwd=log.parent,  # some write checkpoints wherever they are
             stdin=given,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -93,6 +94,7 @@ def run_for(command: list[object], seconds: float, *, log: Path) -> None:
         process = subprocess.Popen(
             [str(part) for part in command],
             env=ENVIRONMENT,
+            cwd=log.parent,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
